@@ -1,0 +1,89 @@
+package bucket
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/pointsman/pointsman/core"
+)
+
+// Group describes an engine group: who belongs to it and who chooses among them.
+type Group struct {
+	Members Members
+	Policy  Policy
+}
+
+// EngineGroup picks an engine of one stage. Plain and PD make it from a Group.
+type EngineGroup struct {
+	policy     Policy
+	roster     roster
+	candidates []*core.Worker   // of the present pick
+	request    core.PickRequest // of the present pick
+}
+
+func newEngineGroup(g Group, stage core.Stage) *EngineGroup {
+	return &EngineGroup{policy: g.Policy, roster: roster{stage: stage, members: g.Members}}
+}
+
+// Stage is the role of the group's engines.
+func (g *EngineGroup) Stage() core.Stage { return g.roster.stage }
+
+// Members are who belongs to the group.
+func (g *EngineGroup) Members() Members { return g.roster.members }
+
+// Policy chooses among the group's candidates.
+func (g *EngineGroup) Policy() Policy { return g.policy }
+
+// Pick chooses among the members that serve the model name the client asked for
+// and are available. Without any it returns a *core.NoCandidatesError and does
+// not call the policy. Errors carry the bucket and the stage.
+func (g *EngineGroup) Pick(registry Registry, bucket string, req *core.BucketRequest) (core.Pick, error) {
+	g.filter(registry, req)
+	if len(g.candidates) == 0 {
+		return core.Pick{}, &core.NoCandidatesError{Bucket: bucket, Stage: g.Stage()}
+	}
+	g.request = core.PickRequest{BucketRequest: req, Stage: g.Stage(), Bucket: bucket}
+	pick, err := g.policy.Pick(g.candidates, &g.request)
+	g.request.BucketRequest = nil
+	if err != nil {
+		return core.Pick{}, g.locate(bucket, err)
+	}
+	// Identity, not ID: an engine that was replaced keeps its ID (invariant I1).
+	if !slices.Contains(g.candidates, pick.Worker) {
+		return core.Pick{}, g.locate(bucket, fmt.Errorf("%s: %w", g.policy.Name(), core.ErrOutsideCandidates))
+	}
+	return pick, nil
+}
+
+func (g *EngineGroup) filter(registry Registry, req *core.BucketRequest) {
+	model := req.Asked
+	if model == "" {
+		model = req.Model
+	}
+	g.candidates = g.candidates[:0]
+	for _, w := range g.roster.workers(registry, model) {
+		if registry.Available(w, req.Now) {
+			g.candidates = append(g.candidates, w)
+		}
+	}
+}
+
+// locate adds bucket and stage to an error that does not carry them itself.
+func (g *EngineGroup) locate(bucket string, err error) error {
+	if core.StageOf(err) != core.StageNone {
+		return err
+	}
+	return fmt.Errorf("bucket %q: %s: %w", bucket, g.Stage(), err)
+}
+
+// problems names what keeps the group from working.
+func (g *EngineGroup) problems() []string {
+	found := g.Members().problems()
+	if g.policy == nil {
+		return append(found, "the group has no policy")
+	}
+	if err := g.policy.Supports(g.Stage()); err != nil {
+		found = append(found, err.Error())
+	}
+	return found
+}

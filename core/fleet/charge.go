@@ -1,0 +1,122 @@
+package fleet
+
+import (
+	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/core/breaker"
+)
+
+// Charge is one request's hold on one worker: an in-flight unit and a claim on
+// the worker's breaker. The zero value holds nothing. A Charge must not be
+// copied while it holds something: the fleet links it into the worker's list.
+type Charge struct {
+	row        *row
+	id         core.WorkerID
+	ticket     breaker.Ticket
+	probe      bool // it is the one probe of a half-open breaker
+	succeeded  bool // the answer began well; whether it ended well is open
+	settled    bool // the breaker has its outcome
+	at         core.Instant
+	next, prev *Charge // newest first
+}
+
+// End is how a request ended, as its host saw it.
+type End uint8
+
+// The ends.
+const (
+	EndComplete End = iota // the whole answer was sent
+	EndCut                 // the engine broke off, or never answered
+	EndGone                // the client left, or we answered ourselves
+)
+
+// Held reports whether the charge holds a worker.
+func (c *Charge) Held() bool { return c.row != nil }
+
+// Worker gives the ID of the held worker, empty when nothing is held.
+func (c *Charge) Worker() core.WorkerID { return c.id }
+
+// Charge takes one in-flight unit of the worker and claims its breaker. It
+// fails, with nothing taken, when the door closed since the pick or the worker
+// left the fleet (invariant I3).
+func (f *Fleet) Charge(c *Charge, w *core.Worker, now core.Instant) bool {
+	r := f.at(w)
+	if r == nil || c.row != nil {
+		return false
+	}
+	probe := r.breaker.State(now) != breaker.Closed
+	ticket, ok := r.breaker.Claim(now)
+	if !ok {
+		return false
+	}
+	*c = Charge{row: r, id: w.ID, ticket: ticket, probe: probe, at: now, next: r.open}
+	if r.open != nil {
+		r.open.prev = c
+	}
+	r.open = c
+	r.own++
+	return true
+}
+
+// Answered notes how the engine's answer began. A failure counts at once. A
+// good beginning counts when the answer ends (field report B05), but for a
+// probe at once, so that the door does not stay shut for the length of a stream.
+func (f *Fleet) Answered(c *Charge, outcome breaker.Outcome, now core.Instant) {
+	if c.row == nil || c.settled {
+		return
+	}
+	c.row.answered, c.row.answeredAt = true, now
+	if outcome == breaker.Success && !c.probe {
+		c.succeeded = true
+		return
+	}
+	c.settle(outcome, now)
+}
+
+// Unanswered notes that the host could not get an answer from the engine:
+// connect failure, reset or time-out before the answer began.
+func (f *Fleet) Unanswered(c *Charge, now core.Instant) {
+	if c.row != nil && !c.settled {
+		c.settle(breaker.Failure, now)
+	}
+}
+
+func (c *Charge) settle(outcome breaker.Outcome, now core.Instant) {
+	c.settled = true
+	c.row.breaker.Report(c.ticket, outcome, now)
+}
+
+// Release gives the unit back. It is safe to call more than once and on a zero
+// Charge (invariant I6). A client that leaves is never counted against the
+// engine (engine-selection.md 13.1).
+func (f *Fleet) Release(c *Charge, end End, now core.Instant) {
+	r := c.row
+	if r == nil {
+		return
+	}
+	if !c.settled {
+		c.settle(outcomeOf(end, c.succeeded), now)
+	}
+	if c.next != nil {
+		c.next.prev = c.prev
+	}
+	if c.prev != nil {
+		c.prev.next = c.next
+	} else {
+		r.open = c.next
+	}
+	r.own--
+	if r.own == 0 && f.departed[c.id] == r {
+		delete(f.departed, c.id)
+	}
+	*c = Charge{}
+}
+
+func outcomeOf(end End, succeeded bool) breaker.Outcome {
+	switch {
+	case end == EndComplete && succeeded:
+		return breaker.Success
+	case end == EndCut:
+		return breaker.Failure
+	}
+	return breaker.Cancelled
+}

@@ -1,0 +1,85 @@
+package flow
+
+import (
+	"math/bits"
+
+	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/core/breaker"
+	"github.com/pointsman/pointsman/core/chat"
+	"github.com/pointsman/pointsman/core/fleet"
+)
+
+func (r *Request) onBodyPart(ev *Event) {
+	r.ctx.bodySeen = true
+	if r.phase == phaseBody && ev.Size > r.ctx.maxBody {
+		r.refuseTooLarge()
+	}
+}
+
+func (r *Request) onBody(ev *Event) {
+	r.ctx.bodySeen = true
+	if r.phase != phaseBody {
+		return
+	}
+	if uint64(len(ev.Body)) > r.ctx.maxBody {
+		r.refuseTooLarge()
+		return
+	}
+	facts, err := chat.Peek(ev.Body, r.dialect)
+	if err != nil {
+		r.receipt.Model = shorten(facts.Model)
+		r.refuse(CodeBadRequest, err.Error())
+		return
+	}
+	input := facts.EstimateTokens()
+	peak, fits := peakOf(input, facts.Output)
+	if !fits {
+		r.receipt.Model = shorten(facts.Model)
+		r.refuse(CodeBadRequest, "the requested output is too long to add to the prompt")
+		return
+	}
+	r.route(ev.Now, facts.Model, input, peak)
+}
+
+// peakOf adds input and requested output. An unknown output leaves the peak
+// unknown; an overflow does not fit.
+func peakOf(input core.Tokens, output core.Count) (peak core.Count, fits bool) {
+	if !output.Known {
+		return core.Count{}, true
+	}
+	sum, carry := bits.Add64(input, output.N, 0)
+	return core.Known(sum), carry == 0
+}
+
+func (r *Request) onResponse(ev *Event) {
+	if r.phase != phaseRouted || ev.Own {
+		return
+	}
+	if ev.Failure {
+		r.ctx.Counters.add(EngineFailures)
+		r.ctx.Fleet.Unanswered(&r.charge, ev.Now)
+		return
+	}
+	outcome := breaker.OutcomeOf(ev.Status)
+	if outcome == breaker.Failure {
+		r.ctx.Counters.add(EngineFailures)
+	}
+	r.ctx.Fleet.Answered(&r.charge, outcome, ev.Now)
+}
+
+// onDone releases what the request holds, whatever ended it (invariant I6).
+func (r *Request) onDone(ev *Event) {
+	if r.phase == phaseOver {
+		return
+	}
+	if r.charge.Held() {
+		end := ev.End
+		if r.phase != phaseRouted {
+			end = fleet.EndGone
+		}
+		r.ctx.Fleet.Release(&r.charge, end, ev.Now)
+		r.ctx.Counters.add(ChargesReleased)
+	}
+	r.phase = phaseOver
+	r.ctx.recycle(r)
+}

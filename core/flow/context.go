@@ -1,0 +1,160 @@
+package flow
+
+import (
+	"math/rand/v2"
+
+	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/core/chat"
+	"github.com/pointsman/pointsman/core/fleet"
+	"github.com/pointsman/pointsman/core/receipt"
+	"github.com/pointsman/pointsman/core/spec"
+)
+
+// Context is what the requests of one filter context share. It is
+// single-threaded.
+type Context struct {
+	Router   *spec.Router
+	Fleet    *fleet.Fleet
+	Counters Counters
+
+	maxBody     uint64
+	bodyTimeout core.Instant
+	unplaced    bool // let the host choose while no fleet is known
+	paths       map[string]chat.Dialect
+
+	seed    uint64
+	ordinal uint64 // requests made so far
+
+	bodySeen   bool // the host has shown a body: it honours the header pause
+	headerOnly bool // the host has been proven not to
+	pool       []*Request
+}
+
+// NewContext makes a context. The configuration must have its defaults set. The
+// seed and the request's ordinal make each request's random source.
+func NewContext(cfg *spec.Config, router *spec.Router, members *fleet.Fleet, seed uint64) *Context {
+	c := &Context{
+		Router:      router,
+		Fleet:       members,
+		maxBody:     *cfg.MaxBodyBytes,
+		bodyTimeout: core.Instant(*cfg.BodyTimeoutMillis),
+		unplaced:    cfg.OnNoState == spec.OnNoStateHost,
+		paths:       make(map[string]chat.Dialect, len(cfg.Paths)),
+		seed:        seed,
+	}
+	for _, p := range cfg.Paths {
+		c.paths[p] = chat.DialectOf(p)
+	}
+	return c
+}
+
+// HeaderOnly reports whether the context decides from headers because its host
+// pauses headers without showing bodies (design section 7).
+func (c *Context) HeaderOnly() bool { return c.headerOnly }
+
+// NeedsReceived reports whether the missing-flag proof is still open, so that
+// EventHeaders and EventTick should carry Received.
+func (c *Context) NeedsReceived() bool { return !c.bodySeen && !c.headerOnly }
+
+// NewRequest begins a request.
+func (c *Context) NewRequest() *Request {
+	var r *Request
+	if n := len(c.pool); n > 0 {
+		r, c.pool = c.pool[n-1], c.pool[:n-1]
+	} else {
+		r = &Request{}
+		r.rand = rand.New(&r.pcg)
+	}
+	c.ordinal++
+	r.begin(c)
+	return r
+}
+
+// maxPooled bounds the requests kept for reuse after a burst.
+const maxPooled = 256
+
+// recycle takes a finished request back.
+func (c *Context) recycle(r *Request) {
+	if len(c.pool) < maxPooled {
+		c.pool = append(c.pool, r)
+	}
+}
+
+// Request is one stream.
+type Request struct {
+	ctx      *Context
+	phase    phase
+	dialect  chat.Dialect
+	deadline core.Instant // of the body
+	received core.Count   // at the headers
+	length   core.Count   // announced body length
+	model    string       // of the model header
+
+	charge  fleet.Charge
+	receipt receipt.Summary
+	bucket  core.BucketRequest
+	pcg     rand.PCG
+	rand    *rand.Rand
+	effects []Effect
+}
+
+// phase is how far a request has come.
+type phase uint8
+
+const (
+	phaseNew      phase = iota
+	phasePassed         // not ours: nothing to do
+	phaseBody           // waiting for the body
+	phaseRouted         // sent to an engine
+	phaseAnswered       // answered by the router
+	phaseOver           // recycled
+)
+
+func (r *Request) begin(c *Context) {
+	*r = Request{ctx: c, pcg: r.pcg, rand: r.rand, effects: r.effects[:0]}
+	r.rand = rand.New(&r.pcg)
+	r.pcg.Seed(c.seed, c.ordinal)
+}
+
+// Receipt is the record of the request's decision, valid until EventDone.
+func (r *Request) Receipt() *receipt.Summary { return &r.receipt }
+
+// Waiting reports whether the request waits for its body and so wants ticks.
+func (r *Request) Waiting() bool { return r.phase == phaseBody }
+
+// Step takes one event and returns what the host must do, in order. An event
+// that nothing waits for has no effect.
+func (r *Request) Step(ev *Event) []Effect {
+	r.effects = r.effects[:0]
+	switch ev.Kind {
+	case EventHeaders:
+		r.onHeaders(ev)
+	case EventBodyPart:
+		r.onBodyPart(ev)
+	case EventBody:
+		r.onBody(ev)
+	case EventTick:
+		r.onTick(ev)
+	case EventResponse:
+		r.onResponse(ev)
+	case EventDone:
+		r.onDone(ev)
+	case EventNone, EventObserved, EventBound:
+	}
+	return r.effects
+}
+
+func (r *Request) emit(kind EffectKind) { r.effects = append(r.effects, Effect{Kind: kind}) }
+
+// refuse answers the client with an error.
+func (r *Request) refuse(code Code, message string) {
+	r.receipt.Code = code.String()
+	r.ctx.Counters.answered(code)
+	r.answer(ErrorResponse(code, message))
+	r.emit(EffectReceipt)
+}
+
+func (r *Request) answer(response Response) {
+	r.phase = phaseAnswered
+	r.effects = append(r.effects, Effect{Kind: EffectRespond, Response: response})
+}

@@ -1,0 +1,51 @@
+package flow
+
+import "github.com/pointsman/pointsman/core"
+
+// Counter names one of a context's counters. Names are a closed set: nothing a
+// client sent becomes one.
+type Counter uint8
+
+// The counters. Those of answers follow the codes, those of picks the reasons.
+const (
+	RequestsRouted   Counter = iota
+	RequestsPassed           // paths and methods the router does not read
+	RequestsUnplaced         // no fleet known, left to the host's own choice
+	ChargesReleased
+	EngineFailures
+	HeaderOnlyLatched
+	HeaderOnlyRouted
+	firstAnswer
+	firstPick = firstAnswer + Counter(codeCount)
+	// CounterCount is the number of counters.
+	CounterCount = firstPick + Counter(core.ReasonPowerOfTwo) + 1
+)
+
+// Name is the counter's metric name. Labels are written into it the way the
+// host's stat names carry them; the bootstrap's stats_tags take them out.
+func (c Counter) Name() string {
+	switch {
+	case c >= CounterCount:
+		return "pointsman_unknown_total"
+	case c >= firstPick:
+		return "pointsman_picks_total_reason=" + core.Reason(c-firstPick).String()
+	case c >= firstAnswer:
+		return "pointsman_answers_total_code=" + Code(c-firstAnswer).String()
+	}
+	return [...]string{
+		RequestsRouted:    "pointsman_requests_total_outcome=routed",
+		RequestsPassed:    "pointsman_requests_total_outcome=passed",
+		RequestsUnplaced:  "pointsman_requests_total_outcome=unplaced",
+		ChargesReleased:   "pointsman_charges_released_total",
+		EngineFailures:    "pointsman_engine_failures_total",
+		HeaderOnlyLatched: "pointsman_header_only_latched_total",
+		HeaderOnlyRouted:  "pointsman_header_only_routed_total",
+	}[c]
+}
+
+// Counters are the counts of one context since it was made.
+type Counters [CounterCount]uint64
+
+func (cs *Counters) add(c Counter)        { cs[c]++ }
+func (cs *Counters) answered(code Code)   { cs[firstAnswer+Counter(code)]++ }
+func (cs *Counters) picked(r core.Reason) { cs[firstPick+Counter(r)]++ }

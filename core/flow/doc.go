@@ -1,0 +1,15 @@
+// Package flow is the per-request machine: events of the host go in, effects
+// for the host come out. It decides; shells obey.
+//
+// A Context holds what the requests of one filter context share; a Request is
+// one stream. Both are single-threaded and know no clock: every event carries
+// its instant. The caller's duties, in order:
+//
+//  1. Make a Request with Context.NewRequest for each stream.
+//  2. Hand every event to Request.Step and carry out the effects it returns, in
+//     order, before the next event. The list is reused by the next Step.
+//  3. Hand it EventDone exactly when the stream is over, whatever ended it.
+//     The Request must not be used afterwards.
+//
+// After a Respond effect the machine only waits for EventDone.
+package flow

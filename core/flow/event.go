@@ -1,0 +1,79 @@
+package flow
+
+import (
+	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/core/fleet"
+)
+
+// EventKind says what happened.
+type EventKind uint8
+
+// The events (design section 2).
+const (
+	EventNone     EventKind = iota
+	EventHeaders            // request headers are complete
+	EventBodyPart           // a part of the body arrived, more may come
+	EventBody               // the body is complete
+	EventTick               // time passed while the request waits
+	EventResponse           // response headers arrived
+	EventDone               // the stream is over
+	EventObserved           // reply to Observe
+	EventBound              // reply to Bind
+)
+
+// Event is one thing that happened to a request. Fields not named for the kind
+// are ignored.
+type Event struct {
+	Kind EventKind
+	Now  core.Instant
+
+	// EventHeaders.
+	Method          string
+	Path            string // with its query, as on the wire
+	ContentLength   core.Count
+	ContentEncoding string
+	ModelHeader     string // x-pointsman-model, read in header-only mode
+	EndOfStream     bool   // the request has no body
+
+	// EventHeaders and EventTick: bytes of the request the host has received,
+	// headers included; unknown when the host cannot tell.
+	Received core.Count
+
+	// EventBodyPart: bytes of body so far. EventBody: the body itself; the
+	// machine keeps nothing of it.
+	Size uint64
+	Body string
+
+	// EventResponse.
+	Status int
+	// Failure is set when the host, not an engine, made the response because
+	// the engine could not be reached or broke off; Own when the host made it
+	// for another reason.
+	Failure, Own bool
+
+	// EventDone.
+	End fleet.End
+}
+
+// EffectKind says what the host must do.
+type EffectKind uint8
+
+// The effects (design section 2).
+const (
+	EffectNone     EffectKind = iota
+	EffectStrip               // remove the routing headers a client may have sent
+	EffectPause               // hold the request until the next effect
+	EffectContinue            // let the request go on, resuming it if held
+	EffectRoute               // set the endpoint header
+	EffectRespond             // answer the client; the request goes no further
+	EffectObserve             // ask the state service about this request
+	EffectBind                // compare-and-bind a placement
+	EffectReceipt             // the decision is complete; Request.Receipt has it
+)
+
+// Effect is one thing the host must do.
+type Effect struct {
+	Kind     EffectKind
+	Endpoint string // EffectRoute: literal ip:port
+	Response Response
+}

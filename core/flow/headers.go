@@ -1,0 +1,114 @@
+package flow
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/core/chat"
+	"github.com/pointsman/pointsman/core/receipt"
+)
+
+func (r *Request) onHeaders(ev *Event) {
+	if r.phase != phaseNew {
+		return
+	}
+	r.emit(EffectStrip)
+	path, _, _ := strings.Cut(ev.Path, "?")
+	if path == "/v1/models" && ev.Method == "GET" {
+		r.answerModels()
+		return
+	}
+	r.dialect = r.ctx.paths[path]
+	if r.dialect == chat.DialectNone || ev.Method != "POST" {
+		r.phase = phasePassed
+		r.ctx.Counters.add(RequestsPassed)
+		r.emit(EffectContinue)
+		return
+	}
+	if r.refuseByHeaders(ev) {
+		return
+	}
+	r.length, r.model = ev.ContentLength, ev.ModelHeader
+	if r.ctx.headerOnly {
+		r.routeByHeaders(ev)
+		return
+	}
+	r.phase = phaseBody
+	r.received = ev.Received
+	r.deadline = ev.Now + r.ctx.bodyTimeout
+	r.emit(EffectPause)
+}
+
+// refuseByHeaders answers requests that need no body to be refused.
+func (r *Request) refuseByHeaders(ev *Event) bool {
+	encoding := strings.ToLower(strings.TrimSpace(ev.ContentEncoding))
+	switch {
+	case encoding != "" && encoding != "identity":
+		r.refuse(CodeUnsupportedEncoding, "send the request body without content-encoding")
+	case ev.ContentLength.Known && ev.ContentLength.N > r.ctx.maxBody:
+		r.refuseTooLarge()
+	case ev.EndOfStream:
+		r.refuse(CodeBadRequest, "the request has no body; send a JSON object")
+	default:
+		return false
+	}
+	return true
+}
+
+func (r *Request) refuseTooLarge() {
+	r.refuse(CodePayloadTooLarge, fmt.Sprintf("the request body is larger than %d bytes", r.ctx.maxBody))
+}
+
+// onTick looks after a request that waits for its body: it finds out that the
+// host will never show it, or that the client takes too long.
+func (r *Request) onTick(ev *Event) {
+	if r.phase != phaseBody {
+		return
+	}
+	if r.ctx.headerOnly || r.proven(ev) {
+		r.latch()
+		r.routeByHeaders(ev)
+		return
+	}
+	if ev.Now >= r.deadline {
+		r.refuse(CodeBodyTimeout, "the request body did not arrive in time")
+	}
+}
+
+// proven reports whether the host has received body bytes and shown none: it
+// pauses headers without calling back for the body. A slow client is no proof,
+// and a host that has ever shown a body never is (design section 7).
+func (r *Request) proven(ev *Event) bool {
+	return !r.ctx.bodySeen && r.received.Known && ev.Received.Known && ev.Received.N > r.received.N
+}
+
+func (r *Request) latch() {
+	if r.ctx.headerOnly {
+		return
+	}
+	r.ctx.headerOnly = true
+	r.ctx.Counters.add(HeaderOnlyLatched)
+}
+
+// routeByHeaders decides without a body: the model from its header, or the only
+// one there is; the prompt length from the announced body length.
+func (r *Request) routeByHeaders(ev *Event) {
+	model := r.model
+	if model == "" {
+		if only, ok := r.ctx.Router.Only(); ok {
+			model = only
+		}
+	}
+	if model == "" {
+		r.refuse(CodeBadRequest, "the router cannot read request bodies on this proxy; name the model in the header x-pointsman-model")
+		return
+	}
+	bytes := r.length.N
+	if !r.length.Known && ev.Received.Known && r.received.Known {
+		bytes = ev.Received.N - min(r.received.N, ev.Received.N)
+	}
+	r.ctx.Counters.add(HeaderOnlyRouted)
+	r.receipt.Source = receipt.SourceContentLength
+	r.route(ev.Now, model, max(1, bytes/4), core.Count{})
+}

@@ -1,0 +1,100 @@
+package flow
+
+import (
+	"fmt"
+
+	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/core/bucket"
+	"github.com/pointsman/pointsman/core/receipt"
+	"github.com/pointsman/pointsman/core/spec"
+)
+
+// route selects an engine for the request and sends it there, or answers why
+// not (engine-selection.md 3.1).
+func (r *Request) route(now core.Instant, asked string, input core.Tokens, peak core.Count) {
+	r.receipt.Model, r.receipt.Input, r.receipt.Peak = shorten(asked), input, peak
+	route, ok := r.ctx.Router.Route(asked, r.ctx.Fleet)
+	if !ok {
+		r.refuse(CodeModelNotFound, fmt.Sprintf("the model %q does not exist here", shorten(asked)))
+		return
+	}
+	if !r.ctx.Fleet.Known() {
+		r.unplaced()
+		return
+	}
+	r.bucket = core.BucketRequest{Model: route.Model, Asked: route.Asked, Input: input, Peak: peak, Now: now, Rand: r.rand}
+	picked, ok := r.selectEngines(route)
+	if !ok {
+		return
+	}
+	r.dispatch(now, picked)
+}
+
+// unplaced handles a request while no fleet is known (design section 7).
+func (r *Request) unplaced() {
+	if !r.ctx.unplaced {
+		r.refuse(CodeStateUnavailable, "the router does not know its engines yet; try again")
+		return
+	}
+	r.phase = phasePassed
+	r.ctx.Counters.add(RequestsUnplaced)
+	r.emit(EffectContinue)
+}
+
+// selectEngines tries the buckets in order until one gives a complete selection.
+func (r *Request) selectEngines(route spec.Target) (bucket.BucketPick, bool) {
+	buckets, err := route.Resolver.Resolve(r.bucket.Input, r.bucket.Peak)
+	if err != nil {
+		r.fail()
+		return bucket.BucketPick{}, false
+	}
+	if len(buckets) == 0 {
+		r.refuse(CodeBadRequest, r.tooLong())
+		return bucket.BucketPick{}, false
+	}
+	rejected, missing := false, core.StageNone
+	for _, b := range buckets {
+		picked, err := b.Pick(r.ctx.Fleet, &r.bucket)
+		if err == nil {
+			r.receipt.Tried(receipt.Try{Bucket: b.ID(), Verdict: receipt.VerdictPicked})
+			r.receipt.Bucket = b.ID()
+			return picked, true
+		}
+		r.receipt.Tried(tryOf(b.ID(), err))
+		if !core.Advance(err) {
+			r.fail()
+			return bucket.BucketPick{}, false
+		}
+		if rejections := core.Rejections(err); len(rejections) > 0 {
+			rejected = true
+		} else {
+			missing = core.StageOf(err)
+		}
+	}
+	r.refuse(exhausted(rejected, missing))
+	return bucket.BucketPick{}, false
+}
+
+// fail answers a selection that a person must look into.
+func (r *Request) fail() {
+	r.refuse(CodeInternal, "the router could not select an engine; its log says why")
+}
+
+func (r *Request) tooLong() string {
+	if r.bucket.Peak.Known {
+		return fmt.Sprintf("no bucket takes %d prompt tokens with %d tokens in all", r.bucket.Input, r.bucket.Peak.N)
+	}
+	return fmt.Sprintf("no bucket takes %d prompt tokens", r.bucket.Input)
+}
+
+func tryOf(id string, err error) receipt.Try {
+	t := receipt.Try{Bucket: id, Verdict: receipt.VerdictFailed, Stage: core.StageOf(err)}
+	rejections := core.Rejections(err)
+	switch {
+	case len(rejections) > 0:
+		t.Verdict, t.First, t.Refused = receipt.VerdictRejected, rejections[0], len(rejections)
+	case core.Advance(err):
+		t.Verdict = receipt.VerdictNoCandidates
+	}
+	return t
+}

@@ -1,0 +1,201 @@
+// Package receipt is the record of one routing decision: which buckets were
+// tried, what became of each, and which engine was chosen by what observation.
+//
+// A Summary is a plain value of fixed size, so that keeping one per request
+// costs no allocation.
+package receipt
+
+import (
+	"strconv"
+
+	"github.com/pointsman/pointsman/core"
+)
+
+// MaxTries bounds the buckets a summary keeps; later ones are counted only.
+const MaxTries = 8
+
+// MaxCandidates bounds the candidates a summary keeps of the chosen group.
+const MaxCandidates = 8
+
+// Source says where a prompt length came from.
+type Source uint8
+
+// The sources of a prompt length.
+const (
+	SourceEstimate      Source = iota // a quarter of the body's bytes
+	SourceContentLength               // a quarter of the announced length; the body was not seen
+)
+
+func (s Source) String() string {
+	if s == SourceContentLength {
+		return "content-length"
+	}
+	return "estimate"
+}
+
+// Verdict is what became of one bucket.
+type Verdict uint8
+
+// The verdicts.
+const (
+	VerdictPicked Verdict = iota
+	VerdictNoCandidates
+	VerdictRejected
+	VerdictFailed
+)
+
+// Try is one bucket's turn.
+type Try struct {
+	Bucket  string
+	Verdict Verdict
+	Stage   core.Stage     // where it failed
+	First   core.Rejection // the first rejection, when rejected
+	Refused int            // number of rejections
+}
+
+// Candidate is one engine the chosen group considered.
+type Candidate struct {
+	Worker    core.WorkerID
+	Inflight  uint64
+	ReportAge core.Count // milliseconds; unknown without a report
+}
+
+// Summary is the record of one request. The zero value is empty.
+type Summary struct {
+	Model  string
+	Input  core.Tokens
+	Source Source
+	Peak   core.Count
+	Code   string // machine code of the answer when the request was refused
+
+	Chosen core.WorkerID
+	Bucket string
+	Reason core.Reason
+
+	tries      [MaxTries]Try
+	tried      int
+	candidates [MaxCandidates]Candidate
+	considered int
+}
+
+// Tried notes one bucket's turn.
+func (s *Summary) Tried(t Try) {
+	if s.tried < MaxTries {
+		s.tries[s.tried] = t
+	}
+	s.tried++
+}
+
+// Tries gives the buckets kept and how many turns there were.
+func (s *Summary) Tries() ([]Try, int) { return s.tries[:min(s.tried, MaxTries)], s.tried }
+
+// Considered notes one candidate of the chosen group.
+func (s *Summary) Considered(c Candidate) {
+	if s.considered < MaxCandidates {
+		s.candidates[s.considered] = c
+	}
+	s.considered++
+}
+
+// Candidates gives the candidates kept and how many there were.
+func (s *Summary) Candidates() ([]Candidate, int) {
+	return s.candidates[:min(s.considered, MaxCandidates)], s.considered
+}
+
+// Append appends the summary as one line of text, without a line break, and
+// returns the result. What a client sent is quoted.
+func (s *Summary) Append(b []byte) []byte {
+	b = append(b, "model="...)
+	b = strconv.AppendQuote(b, s.Model)
+	b = append(b, " input="...)
+	b = strconv.AppendUint(b, s.Input, 10)
+	b = append(b, " ("...)
+	b = append(b, s.Source.String()...)
+	b = append(b, ')')
+	b = append(b, " peak="...)
+	b = appendCount(b, s.Peak)
+	for _, t := range s.tries[:min(s.tried, MaxTries)] {
+		b = appendTry(b, t)
+	}
+	if s.tried > MaxTries {
+		b = append(b, "; and "...)
+		b = strconv.AppendInt(b, int64(s.tried-MaxTries), 10)
+		b = append(b, " more buckets"...)
+	}
+	return s.appendResult(b)
+}
+
+// Describe gives the summary as text.
+func (s *Summary) Describe() string { return string(s.Append(nil)) }
+
+func appendTry(b []byte, t Try) []byte {
+	b = append(b, "; "...)
+	b = append(b, t.Bucket...)
+	switch t.Verdict {
+	case VerdictPicked:
+		return append(b, " picked"...)
+	case VerdictNoCandidates:
+		b = append(b, ' ')
+		b = append(b, t.Stage.String()...)
+		return append(b, " has no candidates"...)
+	case VerdictRejected:
+		b = append(b, ' ')
+		b = append(b, t.Stage.String()...)
+		b = append(b, " rejected "...)
+		b = append(b, t.First.String()...)
+		if t.Refused > 1 {
+			b = append(b, " and "...)
+			b = strconv.AppendInt(b, int64(t.Refused-1), 10)
+			b = append(b, " more"...)
+		}
+		return b
+	case VerdictFailed:
+	}
+	return append(b, " failed"...)
+}
+
+func (s *Summary) appendResult(b []byte) []byte {
+	if s.Code != "" {
+		b = append(b, "; answered "...)
+		return append(b, s.Code...)
+	}
+	if s.Chosen == "" {
+		return b
+	}
+	b = append(b, "; chose "...)
+	b = append(b, s.Chosen...)
+	b = append(b, " by "...)
+	b = append(b, s.Reason.String()...)
+	b = append(b, " of "...)
+	b = strconv.AppendInt(b, int64(s.considered), 10)
+	b = append(b, " ["...)
+	for i, c := range s.candidates[:min(s.considered, MaxCandidates)] {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		b = appendCandidate(b, c)
+	}
+	if s.considered > MaxCandidates {
+		b = append(b, ", ..."...)
+	}
+	return append(b, ']')
+}
+
+func appendCandidate(b []byte, c Candidate) []byte {
+	b = append(b, c.Worker...)
+	b = append(b, " in-flight "...)
+	b = strconv.AppendUint(b, c.Inflight, 10)
+	if !c.ReportAge.Known {
+		return append(b, " no report"...)
+	}
+	b = append(b, " report "...)
+	b = strconv.AppendUint(b, c.ReportAge.N, 10)
+	return append(b, " ms old"...)
+}
+
+func appendCount(b []byte, c core.Count) []byte {
+	if !c.Known {
+		return append(b, "unknown"...)
+	}
+	return strconv.AppendUint(b, c.N, 10)
+}

@@ -1,0 +1,52 @@
+package receipt
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/pointsman/pointsman/core"
+	"github.com/stretchr/testify/require"
+)
+
+func TestDescribe_chosen(t *testing.T) {
+	s := Summary{Model: "demo", Input: 900, Peak: core.Known(916), Chosen: "e3", Bucket: "long", Reason: core.ReasonPowerOfTwo}
+	s.Tried(Try{Bucket: "short", Verdict: VerdictRejected, Stage: core.StagePlain, Refused: 2,
+		First: core.Rejection{Worker: "e1", Limit: "max_inflight_requests", Value: 4, Cap: 4}})
+	s.Tried(Try{Bucket: "middle", Verdict: VerdictNoCandidates, Stage: core.StagePlain})
+	s.Tried(Try{Bucket: "long", Verdict: VerdictPicked})
+	s.Considered(Candidate{Worker: "e2", Inflight: 5, ReportAge: core.Known(412)})
+	s.Considered(Candidate{Worker: "e3", Inflight: 1})
+	require.Equal(t, `model="demo" input=900 (estimate) peak=916; short plain rejected e1: max_inflight_requests 4 of 4 and 1 more; middle plain has no candidates; long picked; chose e3 by power_of_two of 2 [e2 in-flight 5 report 412 ms old, e3 in-flight 1 no report]`, s.Describe())
+}
+
+func TestDescribe_refused_quotes_what_the_client_sent(t *testing.T) {
+	s := Summary{Model: "a\n\"b", Input: 1, Source: SourceContentLength, Code: "model_not_found"}
+	require.Equal(t, `model="a\n\"b" input=1 (content-length) peak=unknown; answered model_not_found`, s.Describe())
+}
+
+func TestDescribe_is_bounded(t *testing.T) {
+	s := Summary{Model: "m", Chosen: "e0", Reason: core.ReasonRandom}
+	for i := range 20 {
+		s.Tried(Try{Bucket: fmt.Sprint("b", i), Verdict: VerdictFailed})
+		s.Considered(Candidate{Worker: core.WorkerID(fmt.Sprint("e", i))})
+	}
+	tries, n := s.Tries()
+	require.Len(t, tries, MaxTries)
+	require.Equal(t, 20, n)
+	candidates, n := s.Candidates()
+	require.Len(t, candidates, MaxCandidates)
+	require.Equal(t, 20, n)
+	require.Contains(t, s.Describe(), "; and 12 more buckets")
+	require.Contains(t, s.Describe(), "of 20 [")
+}
+
+func TestSummary_costs_no_allocation(t *testing.T) {
+	buffer := make([]byte, 0, 4096)
+	n := testing.AllocsPerRun(100, func() {
+		s := Summary{Model: "m", Chosen: "e0", Peak: core.Known(3)}
+		s.Tried(Try{Bucket: "b", Verdict: VerdictPicked})
+		s.Considered(Candidate{Worker: "e0"})
+		buffer = s.Append(buffer[:0])
+	})
+	require.Zero(t, n)
+}

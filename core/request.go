@@ -1,0 +1,60 @@
+package core
+
+import "math/rand/v2"
+
+// BucketRequest is the set of facts a request brings to bucket selection. It
+// holds no HTTP body and no observation (POLICY_DESIGN section 2).
+type BucketRequest struct {
+	Model string  // canonical model, after alias and adapter look-up
+	Asked string  // the name the client sent; an adapter's own name
+	Input Tokens  // prompt length
+	Peak  Count   // input plus requested output, when the output is known
+	Now   Instant // the instant of this selection
+
+	SessionKey string // empty when the client sent none
+	RoutingKey string // empty when the client sent none
+
+	// Rand is the request's own random source, seeded so that a repeated
+	// selection repeats itself.
+	Rand *rand.Rand
+}
+
+// PickRequest is a BucketRequest as one engine group's policy sees it.
+type PickRequest struct {
+	*BucketRequest
+	Stage  Stage
+	Bucket string
+}
+
+// Pick is one chosen engine and why.
+type Pick struct {
+	Worker *Worker
+	Reason Reason
+}
+
+// Reason says why a policy chose an engine. It is a metric label, so the set is
+// closed.
+type Reason uint8
+
+// The reasons (engine-selection.md 8).
+const (
+	ReasonNone Reason = iota
+	ReasonRoundRobin
+	ReasonRandom
+	ReasonPowerOfTwo
+)
+
+// String gives the reason's name in receipts and metrics.
+func (r Reason) String() string {
+	switch r {
+	case ReasonRoundRobin:
+		return "round_robin"
+	case ReasonRandom:
+		return "random"
+	case ReasonPowerOfTwo:
+		return "power_of_two"
+	case ReasonNone:
+		return "none"
+	}
+	return "none"
+}

@@ -1,0 +1,73 @@
+package spec
+
+// Choices of Config.OnNoState.
+const (
+	OnNoStateReject = "reject"
+	OnNoStateHost   = "host"
+)
+
+// Choices of Config.EndpointMode.
+const (
+	EndpointOverrideHost = "override_host"
+	EndpointOriginalDst  = "original_dst"
+)
+
+// Choices of Config.Receipts.
+const (
+	ReceiptsOff = "off"
+	ReceiptsLog = "log"
+)
+
+// Choices of Policy.Type.
+const (
+	PolicyRoundRobin = "round_robin"
+	PolicyRandom     = "random"
+	PolicyPowerOfTwo = "power_of_two"
+)
+
+// TokensEstimate takes a quarter of the body's bytes as the prompt length.
+const TokensEstimate = "estimate"
+
+// Limits and defaults of settings.
+const (
+	MaxBody            = 32 << 20 // engine-selection.md 3.1
+	DefaultBodyTimeout = 60_000
+	DefaultSync        = 200 // design section 4
+	DefaultSyncTimeout = 1_000
+	DefaultChoices     = 2
+	maxDuration        = 24 * 60 * 60 * 1000
+)
+
+// Defaults gives a copy of cfg in which every setting that has a default is
+// set. The input is not changed; maps and lists are shared.
+func Defaults(cfg *Config) *Config {
+	c := *cfg
+	set(&c.OnNoState, OnNoStateReject)
+	set(&c.EndpointMode, EndpointOverrideHost)
+	set(&c.Receipts, ReceiptsOff)
+	if c.Paths == nil {
+		c.Paths = []string{"/v1/chat/completions", "/v1/completions"}
+	}
+	number(&c.MaxBodyBytes, MaxBody)
+	number(&c.BodyTimeoutMillis, DefaultBodyTimeout)
+	if c.State != nil {
+		s := *c.State
+		set(&s.Authority, s.Cluster)
+		number(&s.SyncIntervalMillis, DefaultSync)
+		number(&s.TimeoutMillis, DefaultSyncTimeout)
+		c.State = &s
+	}
+	return &c
+}
+
+func set(s *string, value string) {
+	if *s == "" {
+		*s = value
+	}
+}
+
+func number(n **uint64, value uint64) {
+	if *n == nil {
+		*n = &value
+	}
+}

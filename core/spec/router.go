@@ -1,0 +1,209 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/core/admission"
+	"github.com/pointsman/pointsman/core/breaker"
+	"github.com/pointsman/pointsman/core/bucket"
+	"github.com/pointsman/pointsman/core/policy"
+)
+
+// Handles are what policies need beside their specification.
+type Handles struct {
+	Load policy.LoadView
+	// Offset draws the start of each rotation, so that contexts do not rotate in
+	// step. Nil starts every rotation at zero.
+	Offset *rand.Rand
+}
+
+// Adapters resolves LoRA adapter names to the model they belong to.
+type Adapters interface {
+	Base(adapter string) (string, bool)
+}
+
+// Target is where requests for one model name go.
+type Target struct {
+	Model    string // canonical name: the key in Config.Models
+	Asked    string // the name engines must serve: the adapter's own, else Model
+	Resolver *bucket.Resolver
+}
+
+// Router maps model names to their buckets. It is built once and read by one
+// context; the policies inside it have state of their own.
+type Router struct {
+	models  map[string]*bucket.Resolver
+	aliases map[string]string
+	names   []string // models, sorted
+	members []core.WorkerID
+}
+
+// Build makes the router of a valid configuration.
+func Build(cfg *Config, h Handles) (*Router, error) {
+	r := &Router{models: map[string]*bucket.Resolver{}, aliases: map[string]string{}}
+	r.names = slices.Sorted(maps.Keys(cfg.Models))
+	for _, name := range r.names {
+		m := cfg.Models[name]
+		resolver, err := r.resolver(m, h)
+		if err != nil {
+			return nil, fmt.Errorf("models.%s: %w", name, err)
+		}
+		r.models[name] = resolver
+		for _, alias := range m.Aliases {
+			r.aliases[alias] = name
+		}
+	}
+	slices.Sort(r.members)
+	r.members = slices.Compact(r.members)
+	return r, nil
+}
+
+func (r *Router) resolver(m Model, h Handles) (*bucket.Resolver, error) {
+	buckets := make([]*bucket.Bucket, 0, len(m.Buckets))
+	for i := range m.Buckets {
+		b, err := r.bucket(&m.Buckets[i], h)
+		if err != nil {
+			return nil, err
+		}
+		buckets = append(buckets, b)
+	}
+	return bucket.NewResolver(buckets)
+}
+
+func (r *Router) bucket(b *Bucket, h Handles) (*bucket.Bucket, error) {
+	groups, err := r.groups(b, h)
+	if err != nil {
+		return nil, fmt.Errorf("bucket %q: %w", b.ID, err)
+	}
+	s := bucket.Spec{ID: b.ID, Rank: b.Rank, MaxContext: b.MaxContextTokens, Groups: groups}
+	if b.Limits != nil {
+		s.Min, s.Max = b.Limits.Min, b.Limits.Max
+	}
+	return bucket.New(s)
+}
+
+func (r *Router) groups(b *Bucket, h Handles) (bucket.Groups, error) {
+	if b.Groups.Plain != nil {
+		g, err := r.group(b.Groups.Plain, h)
+		return bucket.Plain(g), err
+	}
+	if b.Groups.PD == nil || b.Groups.PD.Prefill == nil || b.Groups.PD.Decode == nil {
+		return nil, errors.New("groups are incomplete")
+	}
+	prefill, err := r.group(b.Groups.PD.Prefill, h)
+	if err != nil {
+		return nil, fmt.Errorf("prefill: %w", err)
+	}
+	decode, err := r.group(b.Groups.PD.Decode, h)
+	return bucket.PD(prefill, decode), err
+}
+
+func (r *Router) group(g *Group, h Handles) (bucket.Group, error) {
+	p, err := newPolicy(g.Policy, h)
+	if err != nil {
+		return bucket.Group{}, err
+	}
+	members := bucket.All()
+	if g.WorkerIDs != nil {
+		ids := make([]core.WorkerID, 0, len(*g.WorkerIDs))
+		for _, id := range *g.WorkerIDs {
+			ids = append(ids, core.WorkerID(id))
+		}
+		members = bucket.Only(ids...)
+		r.members = append(r.members, ids...)
+	}
+	return bucket.Group{Members: members, Policy: p}, nil
+}
+
+func newPolicy(p *Policy, h Handles) (bucket.Policy, error) {
+	limits := admission.Limits{}
+	if p.Admission != nil {
+		limits = *p.Admission
+	}
+	switch p.Type {
+	case PolicyRoundRobin:
+		start := uint64(0)
+		if h.Offset != nil {
+			start = h.Offset.Uint64()
+		}
+		return policy.NewRoundRobin(limits, h.Load, start)
+	case PolicyRandom:
+		return policy.NewRandom(limits, h.Load)
+	case PolicyPowerOfTwo:
+		choices := uint64(DefaultChoices)
+		if p.Choices != nil {
+			choices = *p.Choices
+		}
+		return policy.NewPowerOfTwo(int(choices), limits, h.Load)
+	}
+	return nil, fmt.Errorf("policy %q is not known", p.Type)
+}
+
+// Route finds the target of a model name: the model itself, else an alias, else
+// an adapter of the fleet whose base model is routed.
+func (r *Router) Route(asked string, adapters Adapters) (Target, bool) {
+	if resolver, ok := r.models[asked]; ok {
+		return Target{Model: asked, Asked: asked, Resolver: resolver}, true
+	}
+	if model, ok := r.aliases[asked]; ok {
+		return Target{Model: model, Asked: model, Resolver: r.models[model]}, true
+	}
+	base, ok := adapters.Base(asked)
+	if !ok {
+		return Target{}, false
+	}
+	if model, ok := r.aliases[base]; ok {
+		base = model
+	}
+	resolver, ok := r.models[base]
+	return Target{Model: base, Asked: asked, Resolver: resolver}, ok
+}
+
+// Only gives the routed model when there is just one.
+func (r *Router) Only() (string, bool) {
+	if len(r.names) != 1 {
+		return "", false
+	}
+	return r.names[0], true
+}
+
+// Names lists the model names that Route knows by configuration, sorted.
+func (r *Router) Names() []string {
+	names := append(slices.Clone(r.names), slices.Collect(maps.Keys(r.aliases))...)
+	slices.Sort(names)
+	return names
+}
+
+// Members lists the worker IDs that groups name, sorted and without repeats.
+func (r *Router) Members() []core.WorkerID { return r.members }
+
+// BreakerConfig gives the breaker's settings; unset ones are its defaults.
+func (c *Config) BreakerConfig() breaker.Config {
+	var b breaker.Config
+	if c.Breaker == nil {
+		return b
+	}
+	if c.Breaker.Threshold != nil {
+		b.Threshold = uint32(*c.Breaker.Threshold)
+	}
+	if c.Breaker.CoolDownMillis != nil {
+		b.CoolDown = int64(*c.Breaker.CoolDownMillis)
+	}
+	return b
+}
+
+// Static gives the static workers.
+func (c *Config) Static() []core.Worker {
+	list := make([]core.Worker, 0, len(c.Workers))
+	for i := range c.Workers {
+		w := &c.Workers[i]
+		stage, _ := core.ParseStage(w.Role)
+		list = append(list, core.Worker{ID: core.WorkerID(w.id()), Address: w.Address, Models: w.Models, Stage: stage})
+	}
+	return list
+}

@@ -1,0 +1,190 @@
+// Package spec is the filter's configuration: inert types, a strict decoder,
+// validation that reports every problem at once, and Build, the only place
+// where a specification meets the handles that policies need.
+//
+// Decoding and validation are pure; a Config is the same on every machine.
+package spec
+
+import (
+	"github.com/pointsman/pointsman/core/admission"
+)
+
+// Version is the configuration version this package reads.
+const Version = 1
+
+// Config is the filter configuration, one JSON object. A pointer or an empty
+// value is "not set"; Defaults fills those.
+type Config struct {
+	// Version must be 1.
+	Version uint64 `json:"version"`
+	// Proxy labels this proxy in the state service's status. For people only.
+	Proxy string `json:"proxy"`
+	// State says how to reach the state service. Without it the static workers
+	// are the fleet and nothing is shared.
+	State *State `json:"state"`
+	// OnNoState says what to do while no fleet is known: reject (default), or
+	// host: let the host's own load balancer choose (override_host only).
+	OnNoState string `json:"on_no_state"`
+	// EndpointMode says how the host reads the endpoint header: override_host
+	// (default) or original_dst.
+	EndpointMode string `json:"endpoint_mode"`
+	// Paths are the routed request paths. Default: /v1/chat/completions and
+	// /v1/completions.
+	Paths []string `json:"paths"`
+	// MaxBodyBytes is the largest request body, 32 MiB at most and by default.
+	MaxBodyBytes *uint64 `json:"max_body_bytes"`
+	// BodyTimeoutMillis is how long a request may take to send its body after
+	// its headers. Default 60 s.
+	BodyTimeoutMillis *uint64 `json:"body_timeout_ms"`
+	// Breaker tunes the per-engine circuit breaker.
+	Breaker *Breaker `json:"breaker"`
+	// Receipts says where decision records go: off (default) or log.
+	Receipts string `json:"receipts"`
+	// Seed makes every choice of every context repeatable. Not for production:
+	// contexts then choose alike.
+	Seed *uint64 `json:"seed"`
+	// Workers is a static fleet, used until the state service sends one.
+	Workers []Worker `json:"workers"`
+	// Models maps each routed model to its buckets.
+	Models map[string]Model `json:"models"`
+}
+
+// State says how to reach the state service.
+type State struct {
+	// Cluster is the host's cluster for the state service. Required.
+	Cluster string `json:"cluster"`
+	// Authority is the :authority of calls. Default: the cluster's name.
+	Authority string `json:"authority"`
+	// TokenEnv names the environment variable that holds the bearer token.
+	TokenEnv string `json:"token_env"`
+	// SyncIntervalMillis is the length of a tick. Default 200.
+	SyncIntervalMillis *uint64 `json:"sync_interval_ms"`
+	// TimeoutMillis bounds one sync call. Default 1000.
+	TimeoutMillis *uint64 `json:"timeout_ms"`
+}
+
+// Breaker tunes the circuit breaker (engine-selection.md 14.3).
+type Breaker struct {
+	// Threshold is the number of consecutive failures that open it. Default 3.
+	Threshold *uint64 `json:"threshold"`
+	// CoolDownMillis is how long it stays open. Default 30 s.
+	CoolDownMillis *uint64 `json:"cool_down_ms"`
+}
+
+// Worker is one engine of a static fleet.
+type Worker struct {
+	// ID is unique. Default: the address.
+	ID string `json:"id"`
+	// Address is a literal ip:port. Required.
+	Address string `json:"address"`
+	// Models are the names the engine serves. Required.
+	Models []string `json:"models"`
+	// Role is plain (default), prefill or decode.
+	Role string `json:"role"`
+}
+
+// Model is the routing of one model.
+type Model struct {
+	// Aliases are further names that clients may ask for. The body is not
+	// rewritten, so the engines must serve the alias too.
+	Aliases []string `json:"aliases"`
+	// Tokens says where prompt lengths come from: estimate (default), a quarter
+	// of the body's bytes.
+	Tokens string `json:"tokens"`
+	// Buckets are tried in order of capacity, rank and ID. Required.
+	Buckets []Bucket `json:"buckets"`
+}
+
+// Bucket is a range of request lengths and the engines for it.
+type Bucket struct {
+	// ID is unique within the model. Required.
+	ID string `json:"id"`
+	// Rank orders buckets of equal capacity, lowest first. Default 0.
+	Rank uint32 `json:"rank"`
+	// Limits is the inclusive range of input tokens. Default: any.
+	Limits *Limits `json:"limits"`
+	// MaxContextTokens bounds input plus requested output. Default: none.
+	MaxContextTokens *uint64 `json:"max_context_tokens"`
+	// Groups is either plain or pd.
+	Groups Groups `json:"groups"`
+}
+
+// Limits is an inclusive range of input tokens.
+type Limits struct {
+	Min *uint64 `json:"min"`
+	Max *uint64 `json:"max"`
+}
+
+// Groups holds exactly one of a plain group and a prefill/decode pair.
+type Groups struct {
+	Plain *Group `json:"plain"`
+	PD    *PD    `json:"pd"`
+}
+
+// PD is a prefill/decode pair; both groups are required.
+type PD struct {
+	Prefill *Group `json:"prefill"`
+	Decode  *Group `json:"decode"`
+}
+
+// Group is the membership and the policy of one stage.
+type Group struct {
+	// WorkerIDs names the members. Not set: every engine that serves the model
+	// in this stage. An empty list: none.
+	WorkerIDs *[]string `json:"worker_ids"`
+	// Policy picks an engine. Required.
+	Policy *Policy `json:"policy"`
+}
+
+// Policy configures one policy instance.
+type Policy struct {
+	// Type is round_robin, random or power_of_two. Required.
+	Type string `json:"type"`
+	// Choices is the sample size of power_of_two. Default 2.
+	Choices *uint64 `json:"choices"`
+	// Admission caps each engine. Default: none.
+	Admission *admission.Limits `json:"admission"`
+}
+
+// Decode reads, checks and completes a configuration. Its error is of type
+// Problems and lists everything that is wrong.
+func Decode(document []byte) (*Config, error) {
+	cfg := &Config{}
+	d := decoder{}
+	d.decode(document, cfg)
+	if len(d.problems) > 0 {
+		d.problems = append(d.problems, validateDecoded(cfg, d.problems)...)
+		return nil, d.problems
+	}
+	if err := Validate(cfg); err != nil {
+		return nil, err
+	}
+	return cfg, nil
+}
+
+// validateDecoded validates what could be decoded of a faulty document, leaving
+// out findings about values that decoding already complained of.
+func validateDecoded(cfg *Config, found Problems) (more Problems) {
+	problems, _ := Validate(cfg).(Problems)
+	for _, p := range problems {
+		if !covered(p.Path, found) {
+			more = append(more, p)
+		}
+	}
+	return more
+}
+
+func covered(path string, found Problems) bool {
+	for _, f := range found {
+		if f.Path == "" || within(path, f.Path) || within(f.Path, path) {
+			return true
+		}
+	}
+	return false
+}
+
+// within reports whether path is base or lies below it.
+func within(path, base string) bool {
+	return len(path) >= len(base) && path[:len(base)] == base &&
+		(len(path) == len(base) || path[len(base)] == '.' || path[len(base)] == '[')
+}

@@ -1,0 +1,177 @@
+package spec
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/core/chat"
+)
+
+// Validate lists everything about cfg that cannot be honoured, as Problems, nil
+// when there is nothing. It does not change cfg.
+func Validate(cfg *Config) error {
+	v := validator{cfg: cfg, workers: map[string]*Worker{}}
+	v.root()
+	v.staticWorkers()
+	for _, name := range slices.Sorted(maps.Keys(cfg.Models)) {
+		v.model(name, cfg.Models[name])
+	}
+	v.names()
+	return v.problems.err()
+}
+
+type validator struct {
+	cfg      *Config
+	problems Problems
+	workers  map[string]*Worker // static ones, by ID
+}
+
+func (v *validator) add(path, reason, fix string) { v.problems.add(path, reason, fix) }
+
+func (v *validator) root() {
+	c := v.cfg
+	if c.Version != Version {
+		v.add("version", fmt.Sprintf("is %d, this filter reads %d", c.Version, Version), `write "version": 1`)
+	}
+	v.oneOf("on_no_state", c.OnNoState, OnNoStateReject, OnNoStateHost)
+	v.oneOf("endpoint_mode", c.EndpointMode, EndpointOverrideHost, EndpointOriginalDst)
+	v.oneOf("receipts", c.Receipts, ReceiptsOff, ReceiptsLog)
+	if c.OnNoState == OnNoStateHost && c.EndpointMode == EndpointOriginalDst {
+		v.add("on_no_state", `"host" needs a host that can choose by itself`, `use "endpoint_mode": "override_host" or "on_no_state": "reject"`)
+	}
+	v.paths()
+	v.between("max_body_bytes", c.MaxBodyBytes, 1, MaxBody)
+	v.between("body_timeout_ms", c.BodyTimeoutMillis, 1, maxDuration)
+	if b := c.Breaker; b != nil {
+		v.between("breaker.threshold", b.Threshold, 1, 1<<20)
+		v.between("breaker.cool_down_ms", b.CoolDownMillis, 1, maxDuration)
+	}
+	v.state()
+	if c.State == nil && len(c.Workers) == 0 {
+		v.add("", "no state service and no workers: nothing to route to", `set "state" or "workers"`)
+	}
+	if len(c.Models) == 0 {
+		v.add("models", "no model is routed", "name at least one model")
+	}
+}
+
+func (v *validator) paths() {
+	if v.cfg.Paths != nil && len(v.cfg.Paths) == 0 {
+		v.add("paths", "an empty list routes nothing", "leave it out for the default paths")
+	}
+	for i, p := range v.cfg.Paths {
+		at := index("paths", i)
+		if chat.DialectOf(p) == chat.DialectNone {
+			v.add(at, strconv.Quote(p)+" is not a path this filter can read", "use /v1/chat/completions or /v1/completions")
+		}
+		if slices.Contains(v.cfg.Paths[:i], p) {
+			v.add(at, strconv.Quote(p)+" stands twice", "keep one")
+		}
+	}
+}
+
+func (v *validator) state() {
+	s := v.cfg.State
+	if s == nil {
+		return
+	}
+	if s.Cluster == "" {
+		v.add("state.cluster", "is required", "name the host's cluster for the state service")
+	}
+	v.between("state.sync_interval_ms", s.SyncIntervalMillis, 20, 10_000)
+	v.between("state.timeout_ms", s.TimeoutMillis, 1, 60_000)
+	if strings.ContainsAny(s.Authority, " \t\r\n") {
+		v.add("state.authority", "has white space in it", "write host or host:port")
+	}
+	if strings.ContainsAny(s.TokenEnv, " =\t\r\n") {
+		v.add("state.token_env", "is not the name of an environment variable", "write the variable's name, not the token")
+	}
+}
+
+func (v *validator) staticWorkers() {
+	roles := map[string]core.Stage{} // first role seen per model
+	addresses := map[string]string{}
+	for i := range v.cfg.Workers {
+		w := &v.cfg.Workers[i]
+		at := index("workers", i)
+		id := w.id()
+		if !core.LiteralAddress(w.Address) {
+			v.add(at+".address", strconv.Quote(w.Address)+" is not a literal ip:port", `write it like "10.0.0.7:8000"`)
+		} else if other, taken := addresses[w.Address]; taken {
+			v.add(at+".address", fmt.Sprintf("%s is the address of %s too", w.Address, other), "list each engine once")
+		}
+		addresses[w.Address] = at
+		if v.workers[id] != nil {
+			v.add(at+".id", strconv.Quote(id)+" stands twice", "give each worker its own id")
+		}
+		v.workers[id] = w
+		if len(w.Models) == 0 {
+			v.add(at+".models", "is required", "list the model names the engine serves")
+		}
+		v.role(at, w, roles)
+	}
+}
+
+// role checks that one model is not served by both plain and prefill/decode
+// engines (POLICY_DESIGN section 7).
+func (v *validator) role(at string, w *Worker, roles map[string]core.Stage) {
+	stage, ok := core.ParseStage(w.Role)
+	if !ok {
+		v.add(at+".role", strconv.Quote(w.Role)+" is not a role", "use plain, prefill or decode")
+		return
+	}
+	for _, m := range w.Models {
+		first, seen := roles[m]
+		if seen && (first == core.StagePlain) != (stage == core.StagePlain) {
+			v.add(at+".role", fmt.Sprintf("model %q would be served by plain and by prefill/decode engines", m), "use one kind per model")
+		}
+		if !seen {
+			roles[m] = stage
+		}
+	}
+}
+
+// names checks that no two models answer to one name.
+func (v *validator) names() {
+	owner := map[string]string{}
+	for name := range v.cfg.Models {
+		owner[name] = name
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.cfg.Models)) {
+		for i, alias := range v.cfg.Models[name].Aliases {
+			at := index(join("models", name)+".aliases", i)
+			if other, taken := owner[alias]; taken {
+				v.add(at, fmt.Sprintf("%q already names model %q", alias, other), "give the alias to one model")
+			} else if alias == "" {
+				v.add(at, "is empty", "leave it out")
+			}
+			owner[alias] = name
+		}
+	}
+}
+
+func (v *validator) oneOf(path, value string, choices ...string) {
+	if value != "" && !slices.Contains(choices, value) {
+		v.add(path, strconv.Quote(value)+" is not a choice", "use "+strings.Join(choices, " or "))
+	}
+}
+
+func (v *validator) between(path string, value *uint64, low, high uint64) {
+	if value != nil && (*value < low || *value > high) {
+		v.add(path, strconv.FormatUint(*value, 10)+" is out of range", fmt.Sprintf("use %d to %d", low, high))
+	}
+}
+
+func index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+
+// id is the worker's ID: its address unless one is given.
+func (w *Worker) id() string {
+	if w.ID != "" {
+		return w.ID
+	}
+	return w.Address
+}

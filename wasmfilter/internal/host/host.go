@@ -1,0 +1,156 @@
+// Package host is the filter's port to the proxy-wasm host: the SDK's calls it
+// needs, with absent values told from empty ones, and one arena for bodies.
+//
+// All calls act on the host's effective context. Nothing here decides anything.
+package host
+
+import (
+	"encoding/binary"
+	"errors"
+	"strconv"
+	"time"
+	"unsafe"
+
+	"github.com/pointsman/pointsman/core"
+	"github.com/proxy-wasm/proxy-wasm-go-sdk/proxywasm"
+	"github.com/proxy-wasm/proxy-wasm-go-sdk/proxywasm/types"
+)
+
+// Headers of the router (design section 8).
+const (
+	HeaderEndpoint  = "x-pointsman-endpoint"
+	HeaderPrefill   = "x-pointsman-prefill"
+	HeaderMode      = "x-pointsman-mode"
+	HeaderModel     = "x-pointsman-model"
+	HeaderErrorCode = "x-router-error-code"
+)
+
+// Clock reads the host's monotonic clock.
+type Clock struct{ base time.Time }
+
+// NewClock starts a clock at zero.
+func NewClock() Clock { return Clock{base: time.Now()} }
+
+// Now is the time since the clock started.
+func (c Clock) Now() core.Instant { return core.Instant(time.Since(c.base) / time.Millisecond) }
+
+// Header reads a request header, empty when it is absent.
+func Header(name string) string {
+	value, err := proxywasm.GetHttpRequestHeader(name)
+	if err != nil {
+		return ""
+	}
+	return value
+}
+
+// ContentLength reads the announced length of the request body.
+func ContentLength() core.Count {
+	n, err := strconv.ParseUint(Header("content-length"), 10, 64)
+	if err != nil {
+		return core.Count{}
+	}
+	return core.Known(n)
+}
+
+// StripRouting removes the routing headers by name. Whole-map edits fail above
+// 1,024 headers (envoy.md 1.1).
+func StripRouting() {
+	for _, name := range [...]string{HeaderEndpoint, HeaderPrefill, HeaderMode} {
+		_ = proxywasm.RemoveHttpRequestHeader(name)
+	}
+}
+
+// StripPresent is StripRouting for requests that are not routed: it edits only
+// what is there, since each edit makes the host match the route again
+// (envoy.md 2.6).
+func StripPresent() {
+	for _, name := range [...]string{HeaderEndpoint, HeaderPrefill, HeaderMode} {
+		if _, err := proxywasm.GetHttpRequestHeader(name); err == nil {
+			_ = proxywasm.RemoveHttpRequestHeader(name)
+		}
+	}
+}
+
+// SetEndpoint names the engine the host must send the request to.
+func SetEndpoint(address string) error {
+	return proxywasm.ReplaceHttpRequestHeader(HeaderEndpoint, address)
+}
+
+// Status reads the response status, 0 when there is none.
+func Status() int {
+	value, err := proxywasm.GetHttpResponseHeader(":status")
+	if err != nil {
+		return 0
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// Property reads an integer property, eight bytes little-endian on the wire.
+func Property(path ...string) core.Count {
+	raw, err := proxywasm.GetProperty(path)
+	if err != nil || len(raw) != 8 {
+		return core.Count{}
+	}
+	return core.Known(binary.LittleEndian.Uint64(raw))
+}
+
+// Received is how many bytes of the request the host has, headers included.
+func Received() core.Count { return Property("request", "total_size") }
+
+// Flags are the host's response flags (envoy.md 5).
+type Flags uint64
+
+// The flags that mean the engine could not be reached, broke off or timed out,
+// and the one that means the client left.
+const (
+	flagUpstreamTimeout  Flags = 0x4
+	flagRemoteReset      Flags = 0x10
+	flagConnectFailure   Flags = 0x20
+	flagConnectionClosed Flags = 0x40
+	flagDownstreamClosed Flags = 0x4000
+	engineFailed               = flagUpstreamTimeout | flagRemoteReset | flagConnectFailure | flagConnectionClosed
+)
+
+// ResponseFlags reads the flags, none when the host has set none.
+func ResponseFlags() Flags { return Flags(Property("response", "flags").N) }
+
+// EngineFailed reports whether the engine is to blame.
+func (f Flags) EngineFailed() bool { return f&engineFailed != 0 }
+
+// ClientLeft reports whether the client closed the connection.
+func (f Flags) ClientLeft() bool { return f&flagDownstreamClosed != 0 }
+
+// window bounds one read of the body, so that the host's copy into guest memory
+// stays small whatever the size of the body.
+const window = 256 << 10
+
+// keepArena bounds the arena kept between requests.
+const keepArena = 4 << 20
+
+// Arena holds the one body being read. Only one callback runs at a time in a VM,
+// so one arena serves all streams.
+type Arena struct{ buffer []byte }
+
+// Body reads the buffered request body of the given size. The string is valid
+// until the next call.
+func (a *Arena) Body(size int) (string, error) {
+	if cap(a.buffer) < size || (cap(a.buffer) > keepArena && size <= keepArena) {
+		a.buffer = make([]byte, 0, max(size, 64<<10))
+	}
+	a.buffer = a.buffer[:0]
+	for len(a.buffer) < size {
+		part, err := proxywasm.GetHttpRequestBody(len(a.buffer), min(window, size-len(a.buffer)))
+		if err != nil && !errors.Is(err, types.ErrorStatusNotFound) {
+			return "", err
+		}
+		if len(part) == 0 {
+			break
+		}
+		a.buffer = append(a.buffer, part...)
+	}
+	return unsafe.String(unsafe.SliceData(a.buffer), len(a.buffer)), nil
+}

@@ -1,0 +1,181 @@
+package plugin
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"syscall"
+
+	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/core/spec"
+	"github.com/pointsman/pointsman/core/wire"
+	"github.com/pointsman/pointsman/wasmfilter/internal/version"
+	"github.com/proxy-wasm/proxy-wasm-go-sdk/proxywasm"
+)
+
+// idlePoll is how often a context that never saw a stream reads the fleet, in
+// milliseconds (design section 4).
+const idlePoll = 1000
+
+// syncer posts the context's gauges and takes over the replies, one call at a
+// time.
+type syncer struct {
+	tick      uint32 // milliseconds
+	timeout   uint32 // milliseconds
+	headers   [][2]string
+	cluster   string // empty without a state service
+	sawStream bool
+
+	request wire.SyncRequest
+	buffer  []byte
+	flying  bool
+	since   core.Instant // when the last call began
+	began   bool
+	failing bool // the last call failed; logged once
+	done    counter
+	failed  counter
+}
+
+func (s *syncer) configure(cfg *spec.Config) error {
+	s.tick = spec.DefaultSync
+	s.done.name = "pointsman_sync_total_outcome=ok"
+	s.failed.name = "pointsman_sync_total_outcome=failed"
+	if cfg.State == nil {
+		return nil
+	}
+	s.tick = uint32(*cfg.State.SyncIntervalMillis)
+	s.timeout = uint32(*cfg.State.TimeoutMillis)
+	s.cluster = cfg.State.Cluster
+	s.headers = [][2]string{
+		{":method", "POST"}, {":path", wire.SyncPath}, {":authority", cfg.State.Authority},
+		{"content-type", wire.ContentType}, {"accept", wire.ContentType},
+	}
+	if name := cfg.State.TokenEnv; name != "" {
+		token, ok := syscall.Getenv(name)
+		if !ok || strings.TrimSpace(token) == "" {
+			return fmt.Errorf("state.token_env: the environment variable %s is not set in the VM; pass it in vm_config.environment_variables", name)
+		}
+		s.headers = append(s.headers, [2]string{"authorization", "Bearer " + strings.TrimSpace(token)})
+	}
+	s.request = wire.SyncRequest{Context: key(), Proxy: cfg.Proxy, TickMillis: s.tick, FilterVersion: version.Version}
+	return nil
+}
+
+// key draws the context's name: contexts cannot tell which worker they are on,
+// so nothing else is unique (design section 4).
+func key() uint64 {
+	for {
+		if k := rand.Uint64(); k != 0 {
+			return k
+		}
+	}
+}
+
+// run posts a report when one is due.
+func (s *syncer) run(p *plugin, now core.Instant) {
+	if s.cluster == "" || s.flying || !s.due(p, now) {
+		return
+	}
+	s.fill(p, now)
+	s.since, s.began = now, true
+	seq := s.request.Seq
+	_, err := proxywasm.DispatchHttpCall(s.cluster, s.headers, s.buffer, nil, s.timeout,
+		func(headers, size, _ int) { s.reply(p, seq, headers, size) })
+	if err != nil {
+		s.fail(fmt.Sprintf("cluster %q takes no call: %v", s.cluster, err))
+		return
+	}
+	s.flying = true
+}
+
+// due reports whether it is time: every tick for a context with streams or
+// without a fleet, else every idlePoll.
+func (s *syncer) due(p *plugin, now core.Instant) bool {
+	return s.sawStream || !p.flow.Fleet.Known() || !s.began || now-s.since >= idlePoll
+}
+
+func (s *syncer) fill(p *plugin, now core.Instant) {
+	r := &s.request
+	r.Seq++
+	r.Replica, r.Version = p.flow.Fleet.Snapshot()
+	r.Idle = !s.sawStream
+	r.Workers = r.Workers[:0]
+	if !r.Idle {
+		r.Workers = p.flow.Fleet.Gauges(r.Workers, now, s.tick)
+	}
+	s.buffer = wire.AppendSyncRequest(s.buffer[:0], r)
+}
+
+func (s *syncer) reply(p *plugin, seq uint64, headers, size int) {
+	if seq != s.request.Seq {
+		return
+	}
+	s.flying = false
+	if reason := refusal(headers); reason != "" {
+		s.fail(reason)
+		return
+	}
+	body, err := proxywasm.GetHttpCallResponseBody(0, size)
+	if err != nil {
+		s.fail("the reply has no body")
+		return
+	}
+	message, err := wire.DecodeSyncReply(body)
+	if err == nil {
+		err = p.flow.Fleet.Apply(message, p.clock.Now())
+	}
+	if err != nil {
+		p.flow.Fleet.Forget()
+		s.fail(err.Error())
+		return
+	}
+	s.done.add(1)
+	if s.failing {
+		s.failing = false
+		proxywasm.LogInfo("pointsman: the state service answers again")
+	}
+	p.checkMembers()
+}
+
+// refusal says why a reply is none: the host answers for a service that is away
+// with a status and text of its own (W09).
+func refusal(headers int) string {
+	if headers == 0 {
+		return "the call was cut"
+	}
+	all, err := proxywasm.GetHttpCallResponseHeaders()
+	if err != nil {
+		return "the reply has no headers"
+	}
+	for _, h := range all {
+		if h[0] == ":status" && h[1] != "200" {
+			return "the reply has status " + h[1]
+		}
+	}
+	return ""
+}
+
+// fail counts a failed call and logs the first of a row.
+func (s *syncer) fail(reason string) {
+	s.failed.add(1)
+	if !s.failing {
+		s.failing = true
+		proxywasm.LogWarnf("pointsman: the state service cannot be reached: %s; routing goes on with what is known", reason)
+	}
+}
+
+// checkMembers warns of configured members that the fleet does not have, each
+// set once.
+func (p *plugin) checkMembers() {
+	var missing []string
+	for _, id := range p.flow.Router.Members() {
+		if !p.flow.Fleet.Has(id) {
+			missing = append(missing, string(id))
+		}
+	}
+	text := strings.Join(missing, ", ")
+	if text != p.missing && text != "" {
+		proxywasm.LogWarnf("pointsman: groups name workers the fleet does not have: %s", text)
+	}
+	p.missing = text
+}

@@ -1,0 +1,10 @@
+// Package version names the build. The linker sets the values (see wasmbuild).
+package version
+
+// Version is the release and Commit the source revision of this build.
+//
+//nolint:gochecknoglobals // set by the linker
+var (
+	Version = "dev"
+	Commit  = "unknown"
+)
