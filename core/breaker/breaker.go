@@ -67,7 +67,7 @@ func (s State) String() string {
 // Ticket is the right to dispatch one request. The zero Ticket belongs to no
 // dispatch; reporting it changes nothing.
 type Ticket struct {
-	generation uint64 // the period it was claimed in, counted from 1
+	generation uint64 // 1 + that of the period it was claimed in, so that 0 is none
 }
 
 // Breaker guards one worker. The zero value is closed and has the default
@@ -82,7 +82,7 @@ type Breaker struct {
 
 	probing    bool // a probe is outstanding
 	probedAt   core.Instant
-	generation uint64 // tickets issued carry generation+1, so that zero stays invalid
+	generation uint64 // of the period; a probe begins one and its outcome the next
 }
 
 // New makes a closed breaker.
@@ -188,7 +188,6 @@ func (b *Breaker) fail(now core.Instant) {
 		return
 	}
 	b.open, b.openedAt, b.early = true, now, false
-	b.generation++
 }
 
 func (b *Breaker) close() { b.open, b.early = false, false }
@@ -202,5 +201,4 @@ func (b *Breaker) HalfOpen() {
 		return
 	}
 	b.early, b.probing = true, false
-	b.generation++
 }

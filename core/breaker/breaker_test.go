@@ -142,6 +142,14 @@ func TestBreaker_silent_probe_lapses_after_the_cool_down(t *testing.T) {
 	require.Equal(t, breaker.Closed, b.State(2400))
 }
 
+func TestBreaker_probe_counts_once(t *testing.T) {
+	b := opened(t)
+	probe, _ := b.Claim(1000)
+	b.Report(probe, breaker.Neutral, 1000)
+	b.Report(probe, breaker.Failure, 1000)
+	require.Equal(t, breaker.Closed, b.State(1000))
+}
+
 func TestBreaker_late_probe_counts_while_nobody_replaced_it(t *testing.T) {
 	b := opened(t)
 	probe, _ := b.Claim(1000)

@@ -183,6 +183,24 @@ func TestEngineGroup_many_names(t *testing.T) {
 	}
 }
 
+// What clients ask for does not push out what engines serve.
+func TestEngineGroup_forgets_names_that_nobody_serves(t *testing.T) {
+	fleet := plainFleet("a")
+	g := plainGroup(t, group(&scripted{}))
+	_, err := g.Pick(fleet, "b", coretest.Request(1))
+	require.NoError(t, err)
+	for i := range 1000 {
+		req := coretest.Request(1)
+		req.Asked = fmt.Sprint("unknown-", i)
+		_, err = g.Pick(fleet, "b", req)
+		require.ErrorIs(t, err, core.ErrUnavailable)
+	}
+	before := fleet.Lookups()
+	_, err = g.Pick(fleet, "b", coretest.Request(1))
+	require.NoError(t, err)
+	require.Equal(t, before, fleet.Lookups())
+}
+
 func TestMembers_contains(t *testing.T) {
 	require.True(t, bucket.All().Contains("x"))
 	require.False(t, bucket.Only().Contains("x"))

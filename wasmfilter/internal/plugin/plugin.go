@@ -42,12 +42,12 @@ func New(id uint32) types.PluginContext { return &plugin{id: id} }
 func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 	document, err := proxywasm.GetPluginConfiguration()
 	if err != nil {
-		proxywasm.LogCriticalf("pointsman: the plugin has no configuration: %v", err)
+		proxywasm.LogCriticalf("the plugin has no configuration: %v", err)
 		return types.OnPluginStartStatusFailed
 	}
 	if err := p.start(document); err != nil {
 		for line := range strings.SplitSeq(err.Error(), "\n") {
-			proxywasm.LogCritical("pointsman: " + line)
+			proxywasm.LogCritical("" + line)
 		}
 		return types.OnPluginStartStatusFailed
 	}
@@ -93,7 +93,7 @@ func (p *plugin) announce() {
 	if c.State != nil {
 		state = c.State.Cluster
 	}
-	proxywasm.LogInfof("pointsman: filter %s (%s): %d models, endpoint mode %s, state cluster %s, sync every %d ms, body limit %d bytes, body time-out %d ms, on_no_state %s",
+	proxywasm.LogInfof("filter %s (%s): %d models, endpoint mode %s, state cluster %s, sync every %d ms, body limit %d bytes, body time-out %d ms, on_no_state %s",
 		version.Version, version.Commit, len(c.Models), c.EndpointMode, state, p.sync.tick, *c.MaxBodyBytes, *c.BodyTimeoutMillis, c.OnNoState)
 }
 
@@ -141,7 +141,7 @@ func (p *plugin) tickStreams() {
 	clear(p.waiting[len(still):])
 	p.waiting = still
 	if err := proxywasm.SetEffectiveContext(p.id); err != nil {
-		proxywasm.LogErrorf("pointsman: plugin context cannot be restored: %v", err)
+		proxywasm.LogErrorf("plugin context cannot be restored: %v", err)
 	}
 }
 
@@ -150,7 +150,7 @@ func (p *plugin) record(r *flow.Request) {
 	if !p.receipts {
 		return
 	}
-	p.line = append(p.line[:0], "pointsman: "...)
+	p.line = p.line[:0]
 	p.line = r.Receipt().Append(p.line)
 	proxywasm.LogInfo(string(p.line))
 }

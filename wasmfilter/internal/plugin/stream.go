@@ -70,7 +70,7 @@ func (s *stream) OnHttpRequestTrailers(int) types.Action {
 func (s *stream) bodyComplete() types.Action {
 	body, err := s.plugin.arena.Body(s.size)
 	if err != nil {
-		proxywasm.LogErrorf("pointsman: body of %d bytes cannot be read: %v", s.size, err)
+		proxywasm.LogErrorf("body of %d bytes cannot be read: %v", s.size, err)
 	}
 	s.plugin.event = flow.Event{Kind: flow.EventBody, Now: s.plugin.clock.Now(), Body: body}
 	s.perform(s.request.Step(&s.plugin.event), false)
@@ -176,14 +176,14 @@ func (s *stream) resume(outside bool) {
 	s.held = false
 	if held && outside {
 		if err := proxywasm.ResumeHttpRequest(); err != nil {
-			proxywasm.LogErrorf("pointsman: request cannot be resumed: %v", err)
+			proxywasm.LogErrorf("request cannot be resumed: %v", err)
 		}
 	}
 }
 
 func (s *stream) route(endpoint string) {
 	if err := host.SetEndpoint(endpoint); err != nil {
-		proxywasm.LogErrorf("pointsman: endpoint header cannot be set: %v", err)
+		proxywasm.LogErrorf("endpoint header cannot be set: %v", err)
 	}
 }
 
@@ -198,6 +198,6 @@ func (s *stream) respond(r *flow.Response) {
 		headers = append(headers, [2]string{"retry-after", "1"})
 	}
 	if err := proxywasm.SendHttpResponse(uint32(r.Status), headers, r.Body, -1); err != nil {
-		proxywasm.LogErrorf("pointsman: answer %d cannot be sent: %v", r.Status, err)
+		proxywasm.LogErrorf("answer %d cannot be sent: %v", r.Status, err)
 	}
 }

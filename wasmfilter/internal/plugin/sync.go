@@ -132,7 +132,7 @@ func (s *syncer) reply(p *plugin, seq uint64, headers, size int) {
 	s.done.add(1)
 	if s.failing {
 		s.failing = false
-		proxywasm.LogInfo("pointsman: the state service answers again")
+		proxywasm.LogInfo("the state service answers again")
 	}
 	p.checkMembers()
 }
@@ -160,7 +160,7 @@ func (s *syncer) fail(reason string) {
 	s.failed.add(1)
 	if !s.failing {
 		s.failing = true
-		proxywasm.LogWarnf("pointsman: the state service cannot be reached: %s; routing goes on with what is known", reason)
+		proxywasm.LogWarnf("the state service cannot be reached: %s; routing goes on with what is known", reason)
 	}
 }
 
@@ -175,7 +175,7 @@ func (p *plugin) checkMembers() {
 	}
 	text := strings.Join(missing, ", ")
 	if text != p.missing && text != "" {
-		proxywasm.LogWarnf("pointsman: groups name workers the fleet does not have: %s", text)
+		proxywasm.LogWarnf("groups name workers the fleet does not have: %s", text)
 	}
 	p.missing = text
 }

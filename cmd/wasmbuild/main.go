@@ -3,7 +3,7 @@
 // writes the version into the module, and refuses a result that an Envoy could
 // not load.
 //
-//	go run ./wasmfilter/wasmbuild -o dist/filter.wasm -version v0.1.0 -commit abc1234
+//	go run ./cmd/wasmbuild -o dist/filter.wasm -version v0.1.0 -commit abc1234
 package main
 
 import (
