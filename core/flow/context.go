@@ -23,7 +23,7 @@ type Context struct {
 	paths       map[string]chat.Dialect
 
 	seed    uint64
-	ordinal uint64 // requests made so far
+	ordinal uint64 // selections begun so far
 
 	bodySeen   bool // the host has shown a body: it honours the header pause
 	headerOnly bool // the host has been proven not to
@@ -31,7 +31,7 @@ type Context struct {
 }
 
 // NewContext makes a context. The configuration must have its defaults set. The
-// seed and the request's ordinal make each request's random source.
+// seed and the ordinal of the selection make each request's random source.
 func NewContext(cfg *spec.Config, router *spec.Router, members *fleet.Fleet, seed uint64) *Context {
 	c := &Context{
 		Router:      router,
@@ -65,7 +65,6 @@ func (c *Context) NewRequest() *Request {
 		r = &Request{}
 		r.rand = rand.New(&r.pcg)
 	}
-	c.ordinal++
 	r.begin(c)
 	return r
 }
@@ -113,7 +112,6 @@ const (
 func (r *Request) begin(c *Context) {
 	*r = Request{ctx: c, pcg: r.pcg, rand: r.rand, effects: r.effects[:0]}
 	r.rand = rand.New(&r.pcg)
-	r.pcg.Seed(c.seed, c.ordinal)
 }
 
 // Receipt is the record of the request's decision, valid until EventDone.

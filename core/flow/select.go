@@ -22,12 +22,21 @@ func (r *Request) route(now core.Instant, asked string, input core.Tokens, peak 
 		r.unplaced()
 		return
 	}
+	r.seed()
 	r.bucket = core.BucketRequest{Model: route.Model, Asked: route.Asked, Input: input, Peak: peak, Now: now, Rand: r.rand}
 	picked, ok := r.selectEngines(route)
 	if !ok {
 		return
 	}
 	r.dispatch(now, picked)
+}
+
+// seed starts the request's random source. Only requests that reach selection
+// take a number, so that a seeded context chooses alike whatever else it
+// answers in between.
+func (r *Request) seed() {
+	r.ctx.ordinal++
+	r.pcg.Seed(r.ctx.seed, r.ctx.ordinal)
 }
 
 // unplaced handles a request while no fleet is known (design section 7).

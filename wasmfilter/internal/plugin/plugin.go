@@ -31,6 +31,7 @@ type plugin struct {
 	receipts bool
 	line     []byte // receipt being written
 	missing  string // members last reported missing
+	warned   bool   // of header-only mode
 }
 
 // New makes the context of a plugin. It is the SDK's entry point.
@@ -108,6 +109,7 @@ func (p *plugin) OnTick() {
 	now := p.clock.Now()
 	p.flow.Fleet.Expire(now)
 	p.tickStreams()
+	p.warnHeaderOnly()
 	p.sync.run(p, now)
 	p.metrics.publish(&p.flow.Counters)
 }
@@ -143,6 +145,16 @@ func (p *plugin) tickStreams() {
 	if err := proxywasm.SetEffectiveContext(p.id); err != nil {
 		proxywasm.LogErrorf("plugin context cannot be restored: %v", err)
 	}
+}
+
+// warnHeaderOnly says once that the host does not show bodies, and what to do
+// about it.
+func (p *plugin) warnHeaderOnly() {
+	if p.warned || !p.flow.HeaderOnly() {
+		return
+	}
+	p.warned = true
+	proxywasm.LogWarnf("this host does not show request bodies to a held request: routing by headers only (%s names the model). Set allow_on_headers_stop_iteration on the plugin to route by bodies", host.HeaderModel)
 }
 
 // record logs a decision when the configuration asks for it.

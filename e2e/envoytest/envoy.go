@@ -1,0 +1,215 @@
+// Package envoytest runs a real Envoy for tests, from the shipped bootstraps and
+// the binaries that `make envoys` installs. Envoys listen on loopback and are
+// stopped by process id when the test ends.
+package envoytest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Versions are the Envoys of the test matrix, newest first.
+func Versions() []string { return []string{"1.40.0", "1.36.4"} }
+
+// Bootstrap names a shipped bootstrap, configs/envoy/NAME.yaml.
+type Bootstrap string
+
+// The shipped bootstraps.
+const (
+	OverrideHost Bootstrap = "override-host"
+	OriginalDst  Bootstrap = "original-dst"
+)
+
+// Options say what to run.
+type Options struct {
+	Version       string
+	Bootstrap     Bootstrap
+	Module        string   // path of filter.wasm
+	Filter        []byte   // filter configuration
+	State         string   // address of the state service; a closed port is fine
+	Engines       []string // addresses for Envoy's own clusters
+	NoHeaderPause bool     // leave out allow_on_headers_stop_iteration
+	Concurrency   int      // worker threads; 0 is 1
+	Env           map[string]string
+}
+
+// Envoy is a running proxy.
+type Envoy struct {
+	addr, admin string
+	cmd         *exec.Cmd
+	log         logBuffer
+	done        chan struct{}
+}
+
+// Start runs an Envoy and waits until it listens.
+func Start(t testing.TB, o Options) *Envoy {
+	t.Helper()
+	e := Launch(t, o)
+	require.Eventually(t, e.live, 60*time.Second, 50*time.Millisecond, "envoy %s is not live:\n%s", o.Version, &e.log)
+	return e
+}
+
+// Launch runs an Envoy and does not wait. It is for configurations that Envoy
+// must refuse.
+func Launch(t testing.TB, o Options) *Envoy {
+	t.Helper()
+	binary := Binary(t, o.Version)
+	e := &Envoy{addr: FreePort(t), admin: FreePort(t), done: make(chan struct{})}
+	if o.State == "" {
+		o.State = FreePort(t)
+	}
+	config, err := bootstrap(o, e.addr, e.admin)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "bootstrap.json")
+	require.NoError(t, os.WriteFile(path, config, 0o600))
+	e.cmd = exec.Command(binary, "-c", path, "--concurrency", strconv.Itoa(max(o.Concurrency, 1)),
+		"--disable-hot-restart", "--log-level", "warning", "--component-log-level", "wasm:info")
+	e.cmd.Stdout, e.cmd.Stderr = &e.log, &e.log
+	e.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	require.NoError(t, e.cmd.Start())
+	go func() { defer close(e.done); _ = e.cmd.Wait() }()
+	t.Cleanup(e.Kill)
+	return e
+}
+
+// Binary finds an installed Envoy.
+func Binary(t testing.TB, version string) string {
+	t.Helper()
+	pattern := filepath.Join(Root(t), ".venv-envoy-"+version, "lib", "python3*", "site-packages", "envoy", "_bin", "envoy")
+	found, err := filepath.Glob(pattern)
+	require.NoError(t, err)
+	require.NotEmpty(t, found, "envoy %s is not installed: run make envoys", version)
+	return found[0]
+}
+
+// Root is the folder of the repository.
+func Root(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	require.NoError(t, err)
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		require.NotEqual(t, dir, parent, "no go.mod above the test")
+		dir = parent
+	}
+}
+
+// FreePort reserves a loopback port for a moment. Envoy cannot report the port
+// it was given through its listener's file, so the test gives it one.
+func FreePort(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// Addr is the address clients send to.
+func (e *Envoy) Addr() string { return e.addr }
+
+// URL is the base URL of the listener.
+func (e *Envoy) URL() string { return "http://" + e.addr }
+
+// Log is what the Envoy has written so far.
+func (e *Envoy) Log() string { return e.log.String() }
+
+// Exited reports whether the process has ended.
+func (e *Envoy) Exited() bool {
+	select {
+	case <-e.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Kill ends the process at once and waits for it.
+func (e *Envoy) Kill() {
+	_ = e.cmd.Process.Kill()
+	<-e.done
+}
+
+func (e *Envoy) live() bool {
+	body, err := e.get("/ready")
+	return err == nil && strings.HasPrefix(body, "LIVE")
+}
+
+// Stats reads the numbers of all stats whose name holds the text.
+func (e *Envoy) Stats(filter string) (map[string]float64, error) {
+	body, err := e.get("/stats?format=json&usedonly&filter=" + filter)
+	if err != nil {
+		return nil, err
+	}
+	var doc struct {
+		Stats []struct {
+			Name  string
+			Value json.Number
+		}
+	}
+	if err := json.Unmarshal([]byte(body), &doc); err != nil {
+		return nil, err
+	}
+	values := map[string]float64{}
+	for _, s := range doc.Stats {
+		if n, err := s.Value.Float64(); err == nil {
+			values[s.Name] = n
+		}
+	}
+	return values, nil
+}
+
+func (e *Envoy) get(path string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+e.admin+path, nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("admin answers %d", resp.StatusCode)
+	}
+	return string(body), err
+}
+
+// logBuffer collects output of a process that tests read meanwhile.
+type logBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}

@@ -1,0 +1,21 @@
+// Package e2e runs the real parts together: filter.wasm in real Envoys and in
+// hostsim, the state service, and fake engines on real sockets.
+package e2e
+
+import (
+	"os"
+	"testing"
+
+	"github.com/pointsman/pointsman/e2e/envoytest"
+)
+
+//nolint:gochecknoglobals // one module for the test process
+var module envoytest.Builder
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := module.Close(); err != nil && code == 0 {
+		code = 1
+	}
+	os.Exit(code)
+}
