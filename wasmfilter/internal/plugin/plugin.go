@@ -32,6 +32,7 @@ type plugin struct {
 	line     []byte // receipt being written
 	missing  string // members last reported missing
 	warned   bool   // of header-only mode
+	ticking  uint32 // period asked for, in milliseconds
 }
 
 // New makes the context of a plugin. It is the SDK's entry point.
@@ -74,7 +75,17 @@ func (p *plugin) start(document []byte) error {
 		return err
 	}
 	p.announce()
-	return proxywasm.SetTickPeriodMilliSeconds(p.sync.tick)
+	return p.setTick()
+}
+
+// setTick asks the host for the period that fits, if it is not the present one.
+func (p *plugin) setTick() error {
+	want := p.sync.period(p.flow.Fleet.Known())
+	if want == p.ticking {
+		return nil
+	}
+	p.ticking = want
+	return proxywasm.SetTickPeriodMilliSeconds(want)
 }
 
 // seeds draws the context's random seed, or takes the configured one: rotations
@@ -112,6 +123,9 @@ func (p *plugin) OnTick() {
 	p.warnHeaderOnly()
 	p.sync.run(p, now)
 	p.metrics.publish(&p.flow.Counters)
+	if err := p.setTick(); err != nil {
+		proxywasm.LogErrorf("tick cannot be set: %v", err)
+	}
 }
 
 // await notes a stream that waits for its body.

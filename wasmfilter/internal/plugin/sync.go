@@ -17,6 +17,10 @@ import (
 // milliseconds (design section 4).
 const idlePoll = 1000
 
+// firstTick is the tick of a context that waits for its first fleet, in
+// milliseconds: a proxy that just started has requests waiting.
+const firstTick = 20
+
 // syncer posts the context's gauges and takes over the replies, one call at a
 // time.
 type syncer struct {
@@ -88,10 +92,25 @@ func (s *syncer) run(p *plugin, now core.Instant) {
 	s.flying = true
 }
 
-// due reports whether it is time: every tick for a context with streams or
-// without a fleet, else every idlePoll.
+// due reports whether it is time: at once for the first fleet, every tick for a
+// context with streams or after a failure, else every idlePoll.
 func (s *syncer) due(p *plugin, now core.Instant) bool {
-	return s.sawStream || !p.flow.Fleet.Known() || !s.began || now-s.since >= idlePoll
+	waited := now - s.since
+	switch {
+	case !s.began:
+		return true
+	case s.sawStream, s.failing, !p.flow.Fleet.Known():
+		return 2*waited >= core.Instant(s.tick) // ticks come a little early at times
+	}
+	return waited >= idlePoll
+}
+
+// period is the tick to ask the host for.
+func (s *syncer) period(known bool) uint32 {
+	if s.cluster != "" && !known {
+		return min(firstTick, s.tick)
+	}
+	return s.tick
 }
 
 func (s *syncer) fill(p *plugin, now core.Instant) {

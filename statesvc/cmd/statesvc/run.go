@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/alecthomas/kong"
+	"github.com/pointsman/pointsman/statesvc"
+	"github.com/pointsman/pointsman/statesvc/config"
+)
+
+const (
+	exitGood  = 0
+	exitBad   = 1
+	exitUsage = 2
+)
+
+const description = `The state service watches the engines, adds up what the filters have in flight, and tells every filter context the fleet and its load.
+
+Examples:
+
+  statesvc --config configs/statesvc/demo.yaml
+
+  POINTSMAN_STATE_TOKEN=secret statesvc --config state.yaml    (with token_env in the file)
+
+  statesvc --config state.yaml --check                         (checks the file and exits)`
+
+// arguments is the command line.
+type arguments struct {
+	Config   string           `required:"" placeholder:"FILE" help:"Configuration in YAML. configs/statesvc/reference.yaml shows every setting."`
+	Check    bool             `help:"Check the configuration and exit."`
+	LogLevel slog.Level       `default:"info" placeholder:"LEVEL" help:"debug, info, warn or error."`
+	Version  kong.VersionFlag `help:"Print the version and exit."`
+}
+
+// doMain is main with everything it touches as arguments. ctx ends on the first
+// signal; restore gives signals their default effect back, so that a second one
+// kills a stop that hangs.
+func doMain(ctx context.Context, restore func(), argv []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	var args arguments
+	exit := -1
+	parser, err := kong.New(&args,
+		kong.Name("statesvc"), kong.Description(description),
+		kong.Writers(stdout, stderr), kong.Exit(func(code int) { exit = code }),
+		kong.Vars{"version": version()},
+	)
+	if err != nil {
+		return complain(stderr, err, exitUsage)
+	}
+	_, err = parser.Parse(argv)
+	switch {
+	case exit >= 0: // --help or --version
+		return exit
+	case err != nil:
+		return complain(stderr, fmt.Errorf("%w; see statesvc --help", err), exitUsage)
+	}
+	cfg, err := config.Read(args.Config, getenv)
+	if err != nil {
+		return complain(stderr, err, exitBad)
+	}
+	if args.Check {
+		return exitGood
+	}
+	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: args.LogLevel}))
+	if err := serve(ctx, restore, cfg, log); err != nil {
+		return complain(stderr, err, exitBad)
+	}
+	return exitGood
+}
+
+func complain(stderr io.Writer, err error, code int) int {
+	_, _ = fmt.Fprintf(stderr, "statesvc: %v\n", err)
+	return code
+}
+
+// serve runs the service until ctx ends or it fails by itself.
+func serve(ctx context.Context, restore func(), cfg *config.Config, log *slog.Logger) error {
+	service, err := statesvc.New(cfg, statesvc.Options{Logger: log, Version: version()})
+	if err != nil {
+		return err
+	}
+	if err := service.Start(ctx); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+	case err = <-service.Failed():
+	}
+	restore()
+	return errors.Join(err, service.Stop(context.Background()))
+}
+
+// version names the module's version and the commit it was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	text := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && s.Value != "" {
+			text += " " + s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return text
+}

@@ -1,0 +1,176 @@
+package config
+
+import (
+	"time"
+
+	"github.com/pointsman/pointsman/core"
+)
+
+// Version is the only version of the file format.
+const Version = 1
+
+// Config is one state service's settings. Defaults come from Default.
+type Config struct {
+	Version int    `yaml:"version"` // of the file format, required
+	Listen  string `yaml:"listen"`  // host:port; loopback unless stated otherwise
+	TLS     TLS    `yaml:"tls"`
+	// TokenEnv names the environment variable that holds the bearer token of
+	// /v1/* and the status page. Empty: no token is asked for.
+	TokenEnv   string     `yaml:"token_env"`
+	Fleet      Fleet      `yaml:"fleet"`
+	Health     Health     `yaml:"health"`
+	Introspect Introspect `yaml:"introspect"`
+	Load       Load       `yaml:"load"`
+	Sync       Sync       `yaml:"sync"`
+	Limits     Limits     `yaml:"limits"`
+	Shutdown   Shutdown   `yaml:"shutdown"`
+
+	// Token is the value of TokenEnv, read once by Parse.
+	Token string `yaml:"-"`
+}
+
+// Millis is a span in milliseconds, the unit of every time in the file.
+type Millis int64
+
+// Duration converts m.
+func (m Millis) Duration() time.Duration { return time.Duration(m) * time.Millisecond }
+
+// Instants converts m to a difference of core instants.
+func (m Millis) Instants() core.Instant { return core.Instant(m) }
+
+// TLS names the server's certificate and key in PEM. Both or none.
+type TLS struct {
+	CertFile string `yaml:"cert_file"`
+	KeyFile  string `yaml:"key_file"`
+}
+
+// Enabled reports whether the listener speaks TLS.
+func (t TLS) Enabled() bool { return t.CertFile != "" }
+
+// Fleet lists the engines.
+type Fleet struct {
+	Static []Worker `yaml:"static"`
+	// ResolveMillis is how often the names of engines are looked up again.
+	ResolveMillis Millis `yaml:"resolve_ms"`
+}
+
+// Worker is one engine of the static fleet. Exactly one of Address and URL is
+// given.
+type Worker struct {
+	ID      string `yaml:"id"`      // default: the address
+	Address string `yaml:"address"` // host:port, spoken to over plain HTTP
+	URL     string `yaml:"url"`     // http or https, no path
+	// Models and Role are asked of the engine when left out.
+	Models   []string      `yaml:"models"`
+	Role     string        `yaml:"role"` // plain, prefill or decode
+	Draining bool          `yaml:"draining"`
+	Health   WorkerHealth  `yaml:"health"`
+	Metrics  WorkerMetrics `yaml:"metrics"`
+
+	// Endpoint is Address or URL taken apart, filled by Parse.
+	Endpoint Endpoint `yaml:"-"`
+}
+
+// WorkerHealth overrides Health for one worker.
+type WorkerHealth struct {
+	Path string `yaml:"path"` // empty: Health.Path
+}
+
+// WorkerMetrics overrides Load for one worker.
+type WorkerMetrics struct {
+	Path     string `yaml:"path"`     // empty: Load.Path
+	Disabled bool   `yaml:"disabled"` // the engine's load stays unknown
+}
+
+// Endpoint is where an engine listens.
+type Endpoint struct {
+	Scheme string
+	Host   string // a name or a literal IP, without brackets
+	Port   uint16
+}
+
+// Health says how engines are probed (design section 5).
+type Health struct {
+	Path           string `yaml:"path"`
+	IntervalMillis Millis `yaml:"interval_ms"`
+	TimeoutMillis  Millis `yaml:"timeout_ms"`
+	// MaxBackoffMillis bounds the wait between probes of an engine that is down.
+	MaxBackoffMillis Millis `yaml:"max_backoff_ms"`
+	// HangAfterMillis: a probe that times out counts as a hang only when no
+	// request to the engine began to be answered for this long.
+	HangAfterMillis Millis `yaml:"hang_after_ms"`
+}
+
+// Introspect says how engines are asked for their models and role
+// (engine-selection.md 10.1).
+type Introspect struct {
+	IntervalMillis Millis `yaml:"interval_ms"`
+	TimeoutMillis  Millis `yaml:"timeout_ms"`
+	Attempts       int    `yaml:"attempts"`
+}
+
+// Load says how engines' metrics are read and for how long they count.
+type Load struct {
+	Path           string `yaml:"path"`
+	IntervalMillis Millis `yaml:"interval_ms"`
+	TimeoutMillis  Millis `yaml:"timeout_ms"`
+	MaxBodyBytes   int64  `yaml:"max_body_bytes"`
+	// FreshnessMillis is how long a reading counts, inclusive.
+	FreshnessMillis Millis `yaml:"freshness_ms"`
+}
+
+// Sync says how filter contexts are kept (design section 4).
+type Sync struct {
+	// ExpiryMillis: a context is forgotten this long after its last report.
+	ExpiryMillis Millis `yaml:"expiry_ms"`
+	// Tombstones bounds how many removed workers deltas remember.
+	Tombstones int `yaml:"tombstones"`
+}
+
+// Limits bounds what a client can make the service hold or do.
+type Limits struct {
+	MaxBodyBytes        int64 `yaml:"max_body_bytes"`
+	MaxHeaderBytes      int   `yaml:"max_header_bytes"`
+	MaxHeaders          int   `yaml:"max_headers"`
+	MaxConcurrent       int   `yaml:"max_concurrent"`
+	MaxConnections      int   `yaml:"max_connections"`
+	MaxContexts         int   `yaml:"max_contexts"`
+	MaxGauges           int   `yaml:"max_gauges"`
+	MaxWorkersPerReport int   `yaml:"max_workers_per_report"`
+	MaxAgesPerWorker    int   `yaml:"max_ages_per_worker"`
+	MaxStringBytes      int   `yaml:"max_string_bytes"`
+}
+
+// Shutdown says how the service stops.
+type Shutdown struct {
+	// DrainMillis is how long /readyz answers 503 before the listener closes.
+	DrainMillis Millis `yaml:"drain_ms"`
+	// TimeoutMillis bounds the wait for open requests after that.
+	TimeoutMillis Millis `yaml:"timeout_ms"`
+}
+
+// Default gives every setting its value for a file that leaves it out. It is
+// not valid by itself: the version is missing.
+func Default() Config {
+	return Config{
+		Listen: "127.0.0.1:9090",
+		Fleet:  Fleet{ResolveMillis: 5000},
+		Health: Health{
+			Path: "/health", IntervalMillis: 1000, TimeoutMillis: 2000,
+			MaxBackoffMillis: 1000, HangAfterMillis: 3000,
+		},
+		Introspect: Introspect{IntervalMillis: 10000, TimeoutMillis: 2000, Attempts: 3},
+		Load: Load{
+			Path: "/metrics", IntervalMillis: 1000, TimeoutMillis: 2000,
+			MaxBodyBytes: 4 << 20, FreshnessMillis: 5000,
+		},
+		Sync: Sync{ExpiryMillis: 1500, Tombstones: 1024},
+		Limits: Limits{
+			MaxBodyBytes: 1 << 20, MaxHeaderBytes: 16 << 10, MaxHeaders: 64,
+			MaxConcurrent: 256, MaxConnections: 8192,
+			MaxContexts: 4096, MaxGauges: 1 << 20, MaxWorkersPerReport: 8192,
+			MaxAgesPerWorker: 1024, MaxStringBytes: 256,
+		},
+		Shutdown: Shutdown{DrainMillis: 500, TimeoutMillis: 5000},
+	}
+}

@@ -1,0 +1,99 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// maxFileBytes bounds a configuration file; 5,000 workers take well under 1 MiB.
+const maxFileBytes = 8 << 20
+
+// Read reads and checks a file. A file that cannot be read is an error of os; a
+// file with mistakes is a Problems value. getenv is os.Getenv outside tests.
+func Read(path string, getenv func(string) string) (*Config, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	cfg, err := Parse(data, getenv)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return cfg, nil
+}
+
+// Parse reads and checks the text of a file. The error is a Problems value that
+// lists everything found: unknown keys, wrong types and values out of range
+// together. Text that is not YAML is a single problem.
+func Parse(data []byte, getenv func(string) string) (*Config, error) {
+	var problems Problems
+	if len(data) > maxFileBytes {
+		problems.add("", "the file is larger than %d bytes", maxFileBytes)
+		return nil, problems
+	}
+	tree, problem := readTree(data)
+	if problem != "" {
+		problems.add("", "%s", problem)
+		return nil, problems
+	}
+	cfg := Default()
+	assign(tree, &cfg, &problems)
+	cfg.complete(&problems)
+	cfg.validate(&problems)
+	cfg.readToken(getenv, &problems)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return &cfg, nil
+}
+
+// readTree parses YAML to plain maps, lists and scalars. Duplicate keys are
+// refused by the parser.
+func readTree(data []byte) (tree map[string]any, problem string) {
+	dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
+	var doc any
+	err := dec.Decode(&doc)
+	switch {
+	case errors.Is(err, io.EOF) || err == nil && doc == nil:
+		return nil, "the file is empty; write at least version: 1 and fleet.static"
+	case err != nil:
+		return nil, "not valid YAML: " + oneLine(yaml.FormatError(err, false, false))
+	}
+	tree, ok := doc.(map[string]any)
+	if !ok {
+		return nil, "the file must be a mapping of settings, such as version: 1"
+	}
+	var more any
+	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
+		return nil, "the file holds more than one YAML document; keep one"
+	}
+	return tree, ""
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// readToken takes the bearer token out of the environment. A name without a
+// value is refused: the service would otherwise be open by mistake.
+func (c *Config) readToken(getenv func(string) string, p *Problems) {
+	if c.TokenEnv == "" {
+		return
+	}
+	c.Token = getenv(c.TokenEnv)
+	switch {
+	case c.Token == "":
+		p.add("token_env", "environment variable %s is empty or unset; set it to the token, or remove token_env to ask for none", c.TokenEnv)
+	case strings.ContainsFunc(c.Token, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
+		p.add("token_env", "environment variable %s holds a space or a character outside printable ASCII, which no Authorization header can carry", c.TokenEnv)
+	}
+}

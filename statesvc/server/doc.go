@@ -1,0 +1,9 @@
+// Package server is the HTTP face of the state service: routes, strict
+// decoding, limits, and the mapping of errors to answers. It decides nothing
+// about workers; the board and the fleet do. Every error is the envelope
+// {"error":{"type","code","message"}} of engine-selection.md 3.2.
+//
+// A client can make the server hold one body per slot and what the board's
+// limits allow, nothing else: no client-supplied string becomes a metric label
+// or a key that outlives its request.
+package server

@@ -1,0 +1,44 @@
+package server
+
+import (
+	"net"
+	"sync"
+)
+
+// limitedListener closes connections beyond a number at once, so that idle
+// clients cannot use up the process's descriptors.
+type limitedListener struct {
+	net.Listener
+	slots chan struct{}
+}
+
+func limitConnections(l net.Listener, most int) net.Listener {
+	return &limitedListener{Listener: l, slots: make(chan struct{}, most)}
+}
+
+func (l *limitedListener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case l.slots <- struct{}{}:
+			return &limitedConn{Conn: conn, release: func() { <-l.slots }}, nil
+		default:
+			_ = conn.Close()
+		}
+	}
+}
+
+type limitedConn struct {
+	net.Conn
+	once    sync.Once
+	release func()
+}
+
+func (c *limitedConn) Close() error {
+	err := c.Conn.Close()
+	c.once.Do(c.release)
+	return err
+}

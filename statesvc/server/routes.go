@@ -1,0 +1,128 @@
+package server
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// route is one path. Its name is a metric label, so the set is closed.
+type route struct {
+	name    string
+	methods map[string]http.HandlerFunc
+	// guarded routes ask for the token when there is one.
+	guarded bool
+	// urgent routes are answered even when every slot is taken.
+	urgent bool
+	// hint is added to the answer to another method.
+	hint string
+}
+
+func (s *Server) table(metrics http.Handler) map[string]*route {
+	get := func(h http.HandlerFunc) map[string]http.HandlerFunc {
+		return map[string]http.HandlerFunc{http.MethodGet: h, http.MethodHead: h}
+	}
+	return map[string]*route{
+		"/":        {name: "status", methods: get(s.statusPage), guarded: true},
+		"/healthz": {name: "healthz", methods: get(s.healthz), urgent: true},
+		"/readyz":  {name: "readyz", methods: get(s.readyz), urgent: true},
+		"/metrics": {name: "metrics", methods: get(metrics.ServeHTTP)},
+		"/v1/sync": {name: "sync", methods: map[string]http.HandlerFunc{http.MethodPost: s.sync}, guarded: true},
+		"/v1/workers": {
+			name: "workers", methods: get(s.workers), guarded: true,
+			hint: "; workers are listed in fleet.static of the configuration and cannot be changed over HTTP",
+		},
+	}
+}
+
+// ServeHTTP finds the route and applies the limits that need no body.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	began := time.Now()
+	rec := &recorder{ResponseWriter: w, status: http.StatusOK}
+	w = rec
+	rt := s.routes[r.URL.Path]
+	name := "other"
+	if rt != nil {
+		name = rt.name
+	}
+	defer func() { s.meter.Request(name, rec.status, time.Since(began)) }()
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if handler := s.admit(w, r, rt); handler != nil {
+		s.withSlot(w, r, rt, handler)
+	}
+}
+
+// admit gives the handler of an acceptable request and answers any other.
+func (s *Server) admit(w http.ResponseWriter, r *http.Request, rt *route) http.HandlerFunc {
+	count := 0
+	for _, values := range r.Header {
+		count += len(values)
+	}
+	switch {
+	case count > s.limits.MaxHeaders:
+		fail(w, http.StatusRequestHeaderFieldsTooLarge, "too_many_headers", fmt.Sprintf("more than %d request headers", s.limits.MaxHeaders))
+		return nil
+	case rt == nil:
+		fail(w, http.StatusNotFound, "not_found", "no such path; see / for what there is")
+		return nil
+	case rt.guarded && !s.authorized(r):
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		fail(w, http.StatusUnauthorized, "unauthorized", "the request carries no valid token; send Authorization: Bearer <token>")
+		return nil
+	}
+	handler := rt.methods[r.Method]
+	if handler == nil {
+		allowed := make([]string, 0, len(rt.methods))
+		for method := range rt.methods {
+			allowed = append(allowed, method)
+		}
+		slices.Sort(allowed)
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		fail(w, http.StatusMethodNotAllowed, "method_not_allowed", "use "+strings.Join(allowed, " or ")+rt.hint)
+	}
+	return handler
+}
+
+// withSlot runs the handler in one of the server's slots and refuses at once
+// when all are taken.
+func (s *Server) withSlot(w http.ResponseWriter, r *http.Request, rt *route, handler http.HandlerFunc) {
+	if rt.urgent {
+		handler(w, r)
+		return
+	}
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+		handler(w, r)
+	default:
+		unavailable(w, "overloaded", "too many requests at once; try again")
+	}
+}
+
+// authorized compares in constant time; hashing hides the length as well.
+func (s *Server) authorized(r *http.Request) bool {
+	if s.token == nil {
+		return true
+	}
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
+	return subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1 && strings.EqualFold(scheme, "Bearer")
+}
+
+// recorder notes the status for the meter.
+type recorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (r *recorder) WriteHeader(status int) {
+	r.status = status
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

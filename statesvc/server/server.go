@@ -1,0 +1,136 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/pointsman/pointsman/core/wire"
+	"github.com/pointsman/pointsman/statesvc/board"
+	"github.com/pointsman/pointsman/statesvc/config"
+	"github.com/pointsman/pointsman/statesvc/fleet"
+)
+
+// Spans that bound a slow client.
+const (
+	readHeaderTimeout = 5 * time.Second
+	readTimeout       = 15 * time.Second
+	writeTimeout      = 15 * time.Second
+	idleTimeout       = 2 * time.Minute
+)
+
+// Board answers syncs. *board.Board is one.
+type Board interface {
+	Sync(r *wire.SyncRequest) (*wire.SyncReply, error)
+	Workers() []board.View
+	Counts() board.Counts
+}
+
+// Fleet tells what is known of the configured engines. *fleet.Fleet is one.
+type Fleet interface {
+	Status() []fleet.Status
+	Ready() <-chan struct{}
+}
+
+// Meter counts requests by the route that served them.
+type Meter interface {
+	Request(route string, status int, took time.Duration)
+}
+
+// Options are a Server's facts. TLS is nil for plain HTTP; the rest is required.
+type Options struct {
+	Config  *config.Config
+	Board   Board
+	Fleet   Fleet
+	Meter   Meter
+	Metrics http.Handler // serves /metrics
+	Logger  *slog.Logger
+	TLS     *tls.Config
+	Version string
+}
+
+// Server answers on one listener.
+type Server struct {
+	board    Board
+	fleet    Fleet
+	meter    Meter
+	limits   config.Limits
+	version  string
+	token    *[sha256.Size]byte // nil when no token is asked for
+	slots    chan struct{}
+	routes   map[string]*route
+	draining atomic.Bool
+	http     *http.Server
+}
+
+// New prepares a server; Serve runs it.
+func New(o Options) *Server {
+	s := &Server{
+		board: o.Board, fleet: o.Fleet, meter: o.Meter,
+		limits: o.Config.Limits, version: o.Version,
+		slots: make(chan struct{}, o.Config.Limits.MaxConcurrent),
+	}
+	if o.Config.Token != "" {
+		sum := sha256.Sum256([]byte(o.Config.Token))
+		s.token = &sum
+	}
+	s.routes = s.table(o.Metrics)
+	s.http = &http.Server{
+		Handler:           s,
+		TLSConfig:         o.TLS,
+		MaxHeaderBytes:    o.Config.Limits.MaxHeaderBytes,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
+	}
+	return s
+}
+
+// Serve answers on the listener until Stop. It returns nil after a stop.
+func (s *Server) Serve(listener net.Listener) error {
+	listener = limitConnections(listener, s.limits.MaxConnections)
+	var err error
+	if s.http.TLSConfig != nil {
+		err = s.http.ServeTLS(listener, "", "")
+	} else {
+		err = s.http.Serve(listener)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// Drain makes /readyz answer 503 and asks clients to open no more requests on
+// their connections. Requests are still answered.
+func (s *Server) Drain() {
+	s.draining.Store(true)
+	s.http.SetKeepAlivesEnabled(false)
+}
+
+// Stop closes the listener and waits for open requests until ctx ends; then it
+// cuts them.
+func (s *Server) Stop(ctx context.Context) error {
+	s.draining.Store(true)
+	if err := s.http.Shutdown(ctx); err != nil {
+		return errors.Join(err, s.http.Close())
+	}
+	return nil
+}
+
+func (s *Server) ready() bool {
+	select {
+	case <-s.fleet.Ready():
+		return !s.draining.Load()
+	default:
+		return false
+	}
+}

@@ -1,0 +1,129 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/core/wire"
+	"github.com/pointsman/pointsman/statesvc/board"
+	"github.com/pointsman/pointsman/statesvc/config"
+	"github.com/pointsman/pointsman/statesvc/fleet"
+	"github.com/pointsman/pointsman/statesvc/gauges"
+	"github.com/pointsman/pointsman/statesvc/server"
+	"github.com/pointsman/pointsman/statesvc/telemetry"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// engines is a fleet of two workers, one of which has trouble in HTML.
+type engines struct {
+	ready chan struct{}
+	list  []fleet.Status
+}
+
+func (e *engines) Ready() <-chan struct{} { return e.ready }
+func (e *engines) Status() []fleet.Status { return e.list }
+func (e *engines) Counts() fleet.Counts   { return fleet.Counts{} }
+
+// stage is a server in front of a real board.
+type stage struct {
+	*server.Server
+	board   *board.Board
+	engines *engines
+	url     string
+	client  *http.Client
+}
+
+// small limits, so that tests reach them.
+var small = config.Limits{
+	MaxBodyBytes: 4096, MaxHeaderBytes: 4096, MaxHeaders: 20, MaxConcurrent: 4, MaxConnections: 64,
+	MaxContexts: 3, MaxGauges: 100, MaxWorkersPerReport: 5, MaxAgesPerWorker: 4, MaxStringBytes: 32,
+}
+
+func newStage(t testing.TB, change func(*config.Config)) *stage {
+	t.Helper()
+	cfg := config.Default()
+	cfg.Limits = small
+	if change != nil {
+		change(&cfg)
+	}
+	s := &stage{engines: &engines{ready: make(chan struct{})}}
+	began := time.Now()
+	s.board = board.New(board.Options{
+		Replica: 77, Clock: func() core.Instant { return core.Instant(time.Since(began).Milliseconds()) },
+		Gauges:    gauges.Limits{Contexts: small.MaxContexts, Gauges: cfg.Limits.MaxGauges, Expiry: 60_000},
+		Freshness: 60_000, Tombstones: 4,
+	})
+	for _, id := range []core.WorkerID{"a", "<script>b"} {
+		w := core.Worker{ID: id, Address: "127.0.0.1:1", Models: []string{"m"}, Stage: core.StagePlain, Generation: 1, Healthy: true}
+		s.board.Describe(w, 2)
+		s.engines.list = append(s.engines.list, fleet.Status{Worker: w, Health: fleet.HealthUp, URL: "http://127.0.0.1:1"})
+	}
+	s.board.Report("a", 1, core.LoadReport{Running: core.Known(3), Waiting: core.Known(0)}, 0)
+	close(s.engines.ready)
+	s.engines.list[1].ProbeError = "<img src=x>"
+	meter, err := telemetry.New("v1 & co", s.board, s.engines)
+	require.NoError(t, err)
+	s.Server = server.New(server.Options{
+		Config: &cfg, Board: s.board, Fleet: s.engines, Meter: meter, Metrics: meter.Handler(),
+		Logger: slog.New(slog.DiscardHandler), Version: "v1 & co",
+	})
+	s.serve(t)
+	return s
+}
+
+func (s *stage) serve(t testing.TB) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s.url = "http://" + listener.Addr().String()
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(listener) }()
+	s.client = &http.Client{Transport: &http.Transport{}, Timeout: 20 * time.Second}
+	t.Cleanup(func() {
+		s.client.CloseIdleConnections()
+		require.NoError(t, s.Stop(context.Background()))
+		require.NoError(t, <-served)
+	})
+}
+
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (s *stage) do(t testing.TB, method, path string, body []byte, headers ...string) answer {
+	t.Helper()
+	req, err := http.NewRequest(method, s.url+path, bytes.NewReader(body))
+	require.NoError(t, err)
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Add(headers[i], headers[i+1])
+	}
+	resp, err := s.client.Do(req)
+	require.NoError(t, err)
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return answer{resp.StatusCode, resp.Header, string(text)}
+}
+
+const (
+	contentType = "Content-Type"
+	protobuf    = wire.ContentType
+)
+
+func encoded(r wire.SyncRequest) []byte { return wire.AppendSyncRequest(nil, &r) }
+
+func one(id core.WorkerID, inflight uint32) []wire.WorkerGauge {
+	return []wire.WorkerGauge{{ID: id, Generation: 1, Inflight: inflight}}
+}

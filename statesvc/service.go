@@ -1,0 +1,219 @@
+// Package statesvc assembles the state service from its parts and owns the
+// order in which they start and stop: board, sweeper, fleet, listener; back in
+// the other direction. It is what cmd/statesvc runs and what a demo embeds.
+package statesvc
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/statesvc/board"
+	"github.com/pointsman/pointsman/statesvc/config"
+	"github.com/pointsman/pointsman/statesvc/fleet"
+	"github.com/pointsman/pointsman/statesvc/gauges"
+	"github.com/pointsman/pointsman/statesvc/server"
+	"github.com/pointsman/pointsman/statesvc/telemetry"
+)
+
+// Options are what a caller may want to set besides the configuration. The zero
+// value is useful.
+type Options struct {
+	Logger   *slog.Logger   // default: discard
+	Version  string         // shown to people; default "unknown"
+	Resolver fleet.Resolver // default: the system's
+}
+
+// Service is one state service. Start and Stop are called once each; the other
+// methods are safe at any time.
+type Service struct {
+	cfg    *config.Config
+	log    *slog.Logger
+	board  *board.Board
+	fleet  *fleet.Fleet
+	server *server.Server
+
+	mu       sync.Mutex
+	listener net.Listener // nil before Start
+	stopped  bool
+	cancel   context.CancelFunc
+	running  sync.WaitGroup
+	failed   chan error
+}
+
+// New prepares a service from a configuration that config.Parse returned. It
+// fails when the certificate cannot be loaded. Nothing runs before Start.
+func New(cfg *config.Config, opts Options) (*Service, error) {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Version == "" {
+		opts.Version = "unknown"
+	}
+	certificate, err := loadTLS(cfg.TLS)
+	if err != nil {
+		return nil, err
+	}
+	replica, err := newReplica()
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{cfg: cfg, log: opts.Logger, failed: make(chan error, 1), cancel: func() {}}
+	clock := newClock()
+	s.board = board.New(board.Options{
+		Replica: replica,
+		Clock:   clock,
+		Gauges: gauges.Limits{
+			Contexts: cfg.Limits.MaxContexts, Gauges: cfg.Limits.MaxGauges, Expiry: cfg.Sync.ExpiryMillis.Instants(),
+		},
+		Freshness:  cfg.Load.FreshnessMillis.Instants(),
+		Tombstones: cfg.Sync.Tombstones,
+	})
+	s.fleet = fleet.New(fleet.Options{
+		Config: cfg, Sink: s.board, Clock: clock, Logger: opts.Logger, Resolver: opts.Resolver,
+	})
+	meter, err := telemetry.New(opts.Version, s.board, s.fleet)
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	s.server = server.New(server.Options{
+		Config: cfg, Board: s.board, Fleet: s.fleet, Meter: meter, Metrics: meter.Handler(),
+		Logger: opts.Logger, TLS: certificate, Version: opts.Version,
+	})
+	return s, nil
+}
+
+func loadTLS(t config.TLS) (*tls.Config, error) {
+	if !t.Enabled() {
+		return nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("tls: %w", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+}
+
+// newReplica draws the number that tells this instance from any other.
+func newReplica() (uint64, error) {
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return 0, fmt.Errorf("replica key: %w", err)
+	}
+	return binary.LittleEndian.Uint64(b[:]) | 1, nil
+}
+
+// newClock counts milliseconds from its making, on the monotonic clock.
+func newClock() func() core.Instant {
+	began := time.Now()
+	return func() core.Instant { return core.Instant(time.Since(began).Milliseconds()) }
+}
+
+// Start listens and begins to watch the fleet. It returns once requests are
+// answered; ctx bounds only the call. Ready tells when syncs are answered too.
+func (s *Service) Start(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listener != nil || s.stopped {
+		return errors.New("the state service was started before")
+	}
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", s.cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	s.listener = listener
+	s.warnIfOpen()
+	background, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	s.running.Go(func() { s.sweep(background) })
+	s.fleet.Start()
+	s.running.Go(func() {
+		if err := s.server.Serve(listener); err != nil {
+			s.failed <- fmt.Errorf("serve: %w", err)
+		}
+	})
+	s.log.Info("state service listens", "address", listener.Addr().String(), "tls", s.cfg.TLS.Enabled(), "token", s.cfg.Token != "", "workers", len(s.cfg.Fleet.Static))
+	return nil
+}
+
+// warnIfOpen says once what anybody on the network could do.
+func (s *Service) warnIfOpen() {
+	if s.cfg.Loopback() {
+		return
+	}
+	if !s.cfg.TLS.Enabled() {
+		s.log.Warn("listening beyond loopback without TLS: reports and the token can be read on the way", "listen", s.cfg.Listen)
+	}
+	if s.cfg.Token == "" {
+		s.log.Warn("listening beyond loopback without a token: anyone who reaches the port can report load; set token_env", "listen", s.cfg.Listen)
+	}
+}
+
+// sweep keeps memory free of what has expired; readers never see it anyway.
+func (s *Service) sweep(ctx context.Context) {
+	// A new context expires no earlier than this, so no expiry is slept over.
+	idle := s.cfg.Sync.ExpiryMillis.Instants() / 2
+	for {
+		timer := time.NewTimer(time.Duration(s.board.Sweep(idle)) * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+// Addr is the address that the service listens on, with the real port when the
+// configuration says 0. It is empty before Start.
+func (s *Service) Addr() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listener == nil {
+		return ""
+	}
+	return s.listener.Addr().String()
+}
+
+// Ready is closed once every engine has been probed and syncs are answered.
+func (s *Service) Ready() <-chan struct{} { return s.fleet.Ready() }
+
+// Failed delivers the error that ended the listener by itself, if one did.
+func (s *Service) Failed() <-chan error { return s.failed }
+
+// Stop turns /readyz to 503, waits shutdown.drain_ms so that balancers notice,
+// closes the listener, waits for open requests, and ends everything that runs.
+// The end of ctx cuts the waits short; nothing is left running in any case.
+func (s *Service) Stop(ctx context.Context) error {
+	s.mu.Lock()
+	started := s.listener != nil && !s.stopped
+	s.stopped = true
+	s.mu.Unlock()
+	if !started {
+		return nil
+	}
+	s.server.Drain()
+	drain := time.NewTimer(s.cfg.Shutdown.DrainMillis.Duration())
+	defer drain.Stop()
+	select {
+	case <-drain.C:
+	case <-ctx.Done():
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Shutdown.TimeoutMillis.Duration())
+	defer cancel()
+	err := s.server.Stop(ctx)
+	s.fleet.Stop()
+	s.cancel()
+	s.running.Wait()
+	s.log.Info("state service stopped")
+	return err
+}

@@ -1,0 +1,75 @@
+// Package telemetry exposes the state service's numbers to Prometheus on a
+// registry of its own. It reads the parts when it is scraped; nothing calls it
+// but the server's meter. Label values come from closed sets and from the
+// configuration, never from a client.
+package telemetry
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/pointsman/pointsman/statesvc/board"
+	"github.com/pointsman/pointsman/statesvc/fleet"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+const namespace = "pointsman_state"
+
+// Board gives the board's numbers. *board.Board is one.
+type Board interface {
+	Counts() board.Counts
+	Workers() []board.View
+}
+
+// Fleet gives the fleet's numbers. *fleet.Fleet is one.
+type Fleet interface {
+	Counts() fleet.Counts
+	Status() []fleet.Status
+}
+
+// Telemetry is the registry and the meter of requests.
+type Telemetry struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+}
+
+// New registers everything.
+func New(version string, b Board, f Fleet) (*Telemetry, error) {
+	t := &Telemetry{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Name: "http_requests_total",
+			Help: "HTTP requests by route and status.",
+		}, []string{"route", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: namespace, Name: "http_request_duration_seconds",
+			Help:    "Time to answer HTTP requests by route.",
+			Buckets: []float64{.0001, .0003, .001, .003, .01, .03, .1, .3, 1},
+		}, []string{"route"}),
+	}
+	for _, c := range []prometheus.Collector{
+		t.requests, t.seconds, newCollector(version, b, f),
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	} {
+		if err := t.registry.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// Handler serves the registry.
+func (t *Telemetry) Handler() http.Handler {
+	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{Registry: t.registry})
+}
+
+// Request counts one HTTP request.
+func (t *Telemetry) Request(route string, status int, took time.Duration) {
+	t.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
+	t.seconds.WithLabelValues(route).Observe(took.Seconds())
+}

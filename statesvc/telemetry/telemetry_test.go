@@ -1,0 +1,94 @@
+package telemetry_test
+
+import (
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/statesvc/board"
+	"github.com/pointsman/pointsman/statesvc/fleet"
+	"github.com/pointsman/pointsman/statesvc/telemetry"
+	"github.com/stretchr/testify/require"
+)
+
+type parts struct{}
+
+func (parts) Counts() fleet.Counts {
+	return fleet.Counts{ProbesGood: 1, ProbesBad: 2, ProbesBusy: 3, ReadingsGood: 4, ReadingsBad: 5, DescribesGood: 6, DescribesBad: 7, Recoveries: 8, Restarts: 9}
+}
+
+func (parts) Status() []fleet.Status {
+	return []fleet.Status{{Worker: core.Worker{ID: "a", Healthy: true}}, {Worker: core.Worker{ID: "b"}}}
+}
+
+type numbers struct{}
+
+func (numbers) Counts() board.Counts {
+	return board.Counts{
+		Version: 10, Contexts: 11, Gauges: 12, ContextsExpired: 13,
+		Syncs: board.SyncCounts{Applied: 14, Stale: 15, Idle: 16, RefusedContexts: 17, RefusedGauges: 18, Full: 19, Delta: 20},
+	}
+}
+
+func (numbers) Workers() []board.View {
+	return []board.View{{
+		Worker: core.Worker{ID: "a"}, Inflight: 21, OpenBreakers: 22, AgeMillis: 1500,
+		Report: &core.LoadReport{Running: core.Known(0), KVUsed: core.Known(24)},
+	}}
+}
+
+const golden = `pointsman_state_build_info{version="v1"} 1
+pointsman_state_contexts 11
+pointsman_state_contexts_expired_total 13
+pointsman_state_engine_calls_total{purpose="describe",result="bad"} 7
+pointsman_state_engine_calls_total{purpose="describe",result="good"} 6
+pointsman_state_engine_calls_total{purpose="load",result="bad"} 5
+pointsman_state_engine_calls_total{purpose="load",result="good"} 4
+pointsman_state_engine_calls_total{purpose="probe",result="bad"} 2
+pointsman_state_engine_calls_total{purpose="probe",result="busy"} 3
+pointsman_state_engine_calls_total{purpose="probe",result="good"} 1
+pointsman_state_engine_recoveries_total 8
+pointsman_state_engine_restarts_total 9
+pointsman_state_gauges 12
+pointsman_state_http_requests_total{route="sync",status="200"} 1
+pointsman_state_snapshot_version 10
+pointsman_state_sync_replies_total{kind="delta"} 20
+pointsman_state_sync_replies_total{kind="full"} 19
+pointsman_state_syncs_total{result="applied"} 14
+pointsman_state_syncs_total{result="idle"} 16
+pointsman_state_syncs_total{result="stale"} 15
+pointsman_state_syncs_total{result="too_many_contexts"} 17
+pointsman_state_syncs_total{result="too_many_gauges"} 18
+pointsman_state_worker_healthy{worker="a"} 1
+pointsman_state_worker_healthy{worker="b"} 0
+pointsman_state_worker_inflight{worker="a"} 21
+pointsman_state_worker_inflight{worker="b"} 0
+pointsman_state_worker_kv_used_tokens{worker="a"} 24
+pointsman_state_worker_load_age_seconds{worker="a"} 1.5
+pointsman_state_worker_open_breakers{worker="a"} 22
+pointsman_state_worker_open_breakers{worker="b"} 0
+pointsman_state_worker_running{worker="a"} 0
+`
+
+// The names are a contract with dashboards: a change shows here. waiting of a
+// and every load of b are unknown and therefore absent, not zero.
+func TestTelemetry_exposition(t *testing.T) {
+	m, err := telemetry.New("v1", numbers{}, parts{})
+	require.NoError(t, err)
+	m.Request("sync", 200, 2*time.Millisecond)
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	ours := regexp.MustCompile(`(?m)^pointsman_state_.*\n`).FindAllString(w.Body.String(), -1)
+	kept := ours[:0]
+	for _, line := range ours {
+		if !strings.Contains(line, "duration_seconds") {
+			kept = append(kept, line)
+		}
+	}
+	require.Equal(t, golden, strings.Join(kept, ""))
+	require.Contains(t, w.Body.String(), `pointsman_state_http_request_duration_seconds_bucket{route="sync",le="0.003"} 1`)
+	require.Contains(t, w.Body.String(), "go_goroutines")
+}
