@@ -28,7 +28,8 @@ func ipv4(s string) bool {
 	octets := 0
 	for part := range strings.SplitSeq(s, ".") {
 		octets++
-		if n, err := strconv.ParseUint(part, 10, 16); err != nil || n > 255 || len(part) > 3 {
+		n, err := strconv.ParseUint(part, 10, 16)
+		if err != nil || n > 255 || (len(part) > 1 && part[0] == '0') {
 			return false
 		}
 	}

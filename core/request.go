@@ -14,6 +14,13 @@ type BucketRequest struct {
 	SessionKey string // empty when the client sent none
 	RoutingKey string // empty when the client sent none
 
+	// Excluded engines are no candidates: the request has failed on them, or has
+	// them as earlier choices.
+	Excluded []*Worker
+	// Spare says that this is a further choice beside one already made, for the
+	// host's transport retries. Rotations stay where they are.
+	Spare bool
+
 	// Rand is the request's own random source, seeded so that a repeated
 	// selection repeats itself.
 	Rand *rand.Rand

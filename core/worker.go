@@ -1,5 +1,7 @@
 package core
 
+import "slices"
+
 // WorkerID names a worker for as long as it stays in the fleet. It is stable
 // across restarts of the engine behind it.
 type WorkerID string
@@ -77,15 +79,6 @@ type Worker struct {
 
 // Serves reports whether the worker serves the model, adapters included.
 func (w *Worker) Serves(model string) bool {
-	for _, m := range w.Models {
-		if m == model {
-			return true
-		}
-	}
-	for _, a := range w.Adapters {
-		if a.Name == model {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(w.Models, model) ||
+		slices.ContainsFunc(w.Adapters, func(a Adapter) bool { return a.Name == model })
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -30,9 +31,7 @@ func (r *rig) do(method, path string, header http.Header, body io.Reader) answer
 	r.t.Helper()
 	req, err := http.NewRequest(method, r.url+path, body)
 	require.NoError(r.t, err)
-	for name, values := range header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, header)
 	return r.send(req)
 }
 

@@ -31,7 +31,8 @@ func TestStateService_comes_and_goes(t *testing.T) {
 			r.fleet.Engines()[1].Stop()
 			r.eventually(func() bool { return !r.state.workers()["engine-1"].Healthy }, "the engine is not found down")
 			r.eventually(func() bool {
-				return r.chat("m", 50).engine() == "engine-0" && r.chat("m", 50).engine() == "engine-0"
+				first, second := r.chat("m", 50).engine(), r.chat("m", 50).engine()
+				return first == "engine-0" && second == "engine-0"
 			}, "the filter does not learn that an engine is down")
 			require.Equal(t, map[string]int{"engine-0": 50}, many(50, 4, func(int) string { return r.chat("m", 50).engine() }))
 		})

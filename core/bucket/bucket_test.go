@@ -2,6 +2,7 @@ package bucket_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -105,6 +106,24 @@ func TestBucket_pair_uses_both_memberships(t *testing.T) {
 	require.Same(t, fleet.Worker("d2"), d.Worker)
 	_, isPlain := pick.Plain()
 	require.False(t, isPlain)
+}
+
+func TestBucketPick_candidates(t *testing.T) {
+	fleet := pdFleet()
+	require.Empty(t, bucket.BucketPick{}.Candidates())
+	for want, groups := range map[string]bucket.Groups{
+		"plain": bucket.Plain(group(&scripted{})),
+		"p1 p2": bucket.PD(group(&scripted{}), group(&scripted{})),
+		"p2":    bucket.PD(group(&scripted{}, "p2"), group(&scripted{})),
+	} {
+		pick, err := mustNew(t, bucket.Spec{ID: "b", Groups: groups}).Pick(fleet, coretest.Request(1))
+		require.NoError(t, err)
+		var ids []string
+		for _, w := range pick.Candidates() {
+			ids = append(ids, string(w.ID))
+		}
+		require.Equal(t, want, strings.Join(ids, " "))
+	}
 }
 
 func TestBucket_request_facts_reach_each_policy_unchanged(t *testing.T) {

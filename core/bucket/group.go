@@ -62,7 +62,7 @@ func (g *EngineGroup) filter(registry Registry, req *core.BucketRequest) {
 	}
 	g.candidates = g.candidates[:0]
 	for _, w := range g.roster.workers(registry, model) {
-		if registry.Available(w, req.Now) {
+		if registry.Available(w, req.Now) && !slices.Contains(req.Excluded, w) {
 			g.candidates = append(g.candidates, w)
 		}
 	}

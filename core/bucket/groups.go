@@ -27,7 +27,7 @@ func (p plain) pick(registry Registry, bucket string, req *core.BucketRequest) (
 	if err != nil {
 		return BucketPick{}, err
 	}
-	return BucketPick{first: engine}, nil
+	return BucketPick{first: engine, candidates: p.engines.candidates}, nil
 }
 
 func (p plain) engineGroups() []*EngineGroup { return []*EngineGroup{p.engines} }
@@ -44,7 +44,7 @@ func (p pair) pick(registry Registry, bucket string, req *core.BucketRequest) (B
 	if err != nil {
 		return BucketPick{}, err
 	}
-	return BucketPick{first: prefill, decode: decode}, nil
+	return BucketPick{first: prefill, decode: decode, candidates: p.prefill.candidates}, nil
 }
 
 func (p pair) engineGroups() []*EngineGroup { return []*EngineGroup{p.prefill, p.decode} }
@@ -52,9 +52,14 @@ func (p pair) engineGroups() []*EngineGroup { return []*EngineGroup{p.prefill, p
 // BucketPick is a complete selection: one plain engine, or a pair of one bucket
 // (invariant I2). The zero value is neither; it comes with an error only.
 type BucketPick struct {
-	first  core.Pick // plain or prefill
-	decode core.Pick // of a pair
+	first      core.Pick      // plain or prefill
+	decode     core.Pick      // of a pair
+	candidates []*core.Worker // of the first
 }
+
+// Candidates lists the engines that the plain or the prefill engine was chosen
+// among, in ID order. The list is read-only and valid until the next pick.
+func (p BucketPick) Candidates() []*core.Worker { return p.candidates }
 
 // Plain gives the engine that serves the whole request, false for a pair.
 func (p BucketPick) Plain() (core.Pick, bool) {

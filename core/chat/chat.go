@@ -143,6 +143,7 @@ func (f *Facts) readMembers(object string) error {
 			maxOutput, err = budget("max_completion_tokens", value)
 		case memberRid:
 			f.HasRid = value.Type != gjson.Null
+		case memberCount:
 		}
 		return err == nil
 	})
@@ -165,7 +166,7 @@ func (f *Facts) setStream(v gjson.Result) error {
 	case gjson.True:
 		f.Stream = true
 	case gjson.False, gjson.Null:
-	default:
+	case gjson.Number, gjson.String, gjson.JSON:
 		return refuse(`"stream" must be true or false`)
 	}
 	return nil
@@ -188,10 +189,14 @@ func budget(key string, v gjson.Result) (core.Count, error) {
 	return core.Count{}, refuse(strconv.Quote(key) + " must be a whole number of tokens, zero or more")
 }
 
-// dataBytes counts the bytes of "data:" URL strings: images and audio that the
-// engine does not read as text.
+// dataBytes counts the bytes of base64 "data:" URL strings: images and audio that
+// the engine does not read as text. A prompt may begin with "data:" as well, such
+// as a pasted event stream, so the URL's head is looked at.
 func dataBytes(body string) (n uint64) {
-	const mark = `"data:`
+	const (
+		mark = `"data:`
+		head = 128 // media type and parameters
+	)
 	for {
 		at := strings.Index(body, mark)
 		if at < 0 {
@@ -202,7 +207,9 @@ func dataBytes(body string) (n uint64) {
 		if end < 0 {
 			return n
 		}
-		n += uint64(end)
+		if strings.Contains(body[:min(end, head)], ";base64,") {
+			n += uint64(end)
+		}
 		body = body[end:]
 	}
 }

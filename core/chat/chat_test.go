@@ -29,6 +29,8 @@ func TestPeek_facts(t *testing.T) {
 		{"white space around", " \n{\"model\":\"m\"}\r\n", Facts{Model: "m"}},
 		{"a member routing does not read may stand twice", `{"x":1,"x":2,"model":"m"}`, Facts{Model: "m"}},
 		{"image", `{"model":"m","messages":[{"content":[{"image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`, Facts{Model: "m", Data: 21}},
+		{"a pasted event stream is prompt text", `{"model":"m","messages":[{"content":"data: {}; base64, data:"}]}`, Facts{Model: "m"}},
+		{"two images, one as plain text", `{"model":"m","a":["data:;base64,AA","data:text/plain,hello","data:audio/wav;base64,"]}`, Facts{Model: "m", Data: 10 + 17}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.want.Bytes = uint64(len(tc.body))

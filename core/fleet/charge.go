@@ -96,6 +96,9 @@ func (f *Fleet) Unanswered(c *Charge, now core.Instant) {
 
 func (c *Charge) settle(outcome breaker.Outcome, now core.Instant) {
 	c.settled = true
+	if outcome == breaker.Failure {
+		c.row.failed, c.row.failedAt = true, now
+	}
 	c.row.breaker.Report(c.ticket, outcome, now)
 }
 

@@ -56,6 +56,8 @@ type row struct {
 	hasReport  bool
 	answeredAt core.Instant
 	answered   bool
+	failedAt   core.Instant
+	failed     bool
 }
 
 // New returns a fleet of the static workers, empty and unknown when there are

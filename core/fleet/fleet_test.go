@@ -34,6 +34,7 @@ type host struct {
 }
 
 func newHost(t testing.TB, workers ...wire.Worker) *host {
+	t.Helper()
 	h := &host{Fleet: New(breaker.Config{}, nil), t: t}
 	h.full(workers...)
 	return h

@@ -20,8 +20,8 @@ func TestGauges_name_workers_with_something_to_say(t *testing.T) {
 	h.delta(wire.SyncReply{Removed: []core.WorkerID{"gone"}})
 	require.Equal(t, []wire.WorkerGauge{
 		{ID: "busy", Generation: 2, Inflight: 1, RecentAges: []uint32{1}},
-		{ID: "failing", Generation: 3, BreakerStreak: 1},
-		{ID: "open", Generation: 4, BreakerStreak: 3, BreakerOpen: true},
+		{ID: "failing", Generation: 3, BreakerStreak: 1, FailedAge: core.Known(300)},
+		{ID: "open", Generation: 4, BreakerStreak: 3, BreakerOpen: true, FailedAge: core.Known(300)},
 		{ID: "answered", Generation: 5, AnsweredAge: core.Known(250)},
 	}, h.Gauges(nil, 300, 200))
 }
@@ -75,6 +75,33 @@ func TestGauges_reuse_the_list(t *testing.T) {
 	require.Equal(t, []wire.WorkerGauge{{ID: "b", Generation: 1, Inflight: 2, RecentAges: []uint32{2, 2}, AnsweredAge: core.Known(0)}}, list)
 	kept := h.Gauges(list, 400, 200)
 	require.Len(t, kept, 2, "what the list has is kept")
+}
+
+// The service probes an engine that failed after its last probe at once, so only
+// the engine's own faults are failures, each at the instant it showed.
+func TestGauges_failed_age(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer func(*host, *Charge)
+		end    End
+		want   core.Count
+	}{
+		"error status":  {func(h *host, c *Charge) { h.Answered(c, breaker.Failure, 100) }, EndComplete, core.Known(900)},
+		"unreachable":   {func(h *host, c *Charge) { h.Unanswered(c, 100) }, EndCut, core.Known(900)},
+		"cut stream":    {func(h *host, c *Charge) { h.Answered(c, breaker.Success, 100) }, EndCut, core.Known(500)},
+		"never began":   {func(*host, *Charge) {}, EndCut, core.Known(500)},
+		"good":          {func(h *host, c *Charge) { h.Answered(c, breaker.Success, 100) }, EndComplete, core.Count{}},
+		"back-pressure": {func(h *host, c *Charge) { h.Answered(c, breaker.Neutral, 100) }, EndComplete, core.Count{}},
+		"client left":   {func(h *host, c *Charge) { h.Answered(c, breaker.Success, 100) }, EndGone, core.Count{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t, engine("e", 1))
+			c := h.charge("e")
+			h.charge("e") // so that there is something to say
+			tt.answer(h, c)
+			h.Release(c, tt.end, 500)
+			require.Equal(t, tt.want, h.Gauges(nil, 1000, 200)[0].FailedAge)
+		})
+	}
 }
 
 func TestGauges_tell_of_the_present_life_only(t *testing.T) {

@@ -23,7 +23,7 @@ func (f *Fleet) Snapshot() (replica, version uint64) { return f.replica, f.snaps
 // breakers that saw failures and engines that answered.
 func (f *Fleet) Gauges(dst []wire.WorkerGauge, now core.Instant, tickMillis uint32) []wire.WorkerGauge {
 	for _, r := range f.slots {
-		if r == nil || (r.own == 0 && r.breaker.Streak() == 0 && !r.answered) {
+		if r == nil || !r.reportable() {
 			continue
 		}
 		g := next(&dst)
@@ -39,8 +39,16 @@ func (f *Fleet) Gauges(dst []wire.WorkerGauge, now core.Instant, tickMillis uint
 		if r.answered {
 			g.AnsweredAge = core.Known(uint64(max(now-r.answeredAt, 0)))
 		}
+		if r.failed {
+			g.FailedAge = core.Known(uint64(max(now-r.failedAt, 0)))
+		}
 	}
 	return dst
+}
+
+// reportable reports whether the context has anything to say of the engine.
+func (r *row) reportable() bool {
+	return r.own > 0 || r.answered || r.failed || r.breaker.Streak() > 0
 }
 
 // next grows dst by one, reusing what the slice's memory held before.

@@ -6,19 +6,25 @@ import (
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/breaker"
 	"github.com/pointsman/pointsman/core/chat"
-	"github.com/pointsman/pointsman/core/fleet"
 )
 
 func (r *Request) onBodyPart(ev *Event) {
+	if r.phase != phaseBody {
+		return
+	}
 	r.ctx.bodySeen = true
-	if r.phase == phaseBody && ev.Size > r.ctx.maxBody {
+	if ev.Size > r.ctx.maxBody {
 		r.refuseTooLarge()
 	}
 }
 
 func (r *Request) onBody(ev *Event) {
-	r.ctx.bodySeen = true
 	if r.phase != phaseBody {
+		return
+	}
+	r.ctx.bodySeen = true
+	if ev.BodyErr != nil {
+		r.fail(ev.BodyErr)
 		return
 	}
 	if uint64(len(ev.Body)) > r.ctx.maxBody {
@@ -73,11 +79,7 @@ func (r *Request) onDone(ev *Event) {
 		return
 	}
 	if r.charge.Held() {
-		end := ev.End
-		if r.phase != phaseRouted {
-			end = fleet.EndGone
-		}
-		r.ctx.Fleet.Release(&r.charge, end, ev.Now)
+		r.ctx.Fleet.Release(&r.charge, ev.End, ev.Now)
 		r.ctx.Counters.add(ChargesReleased)
 	}
 	r.phase = phaseOver

@@ -25,7 +25,7 @@ type Context struct {
 	seed    uint64
 	ordinal uint64 // selections begun so far
 
-	bodySeen   bool // the host has shown a body: it honours the header pause
+	bodySeen   bool // the host has shown a held request's body: it honours the header pause
 	headerOnly bool // the host has been proven not to
 	pool       []*Request
 }
@@ -72,8 +72,9 @@ func (c *Context) NewRequest() *Request {
 // maxPooled bounds the requests kept for reuse after a burst.
 const maxPooled = 256
 
-// recycle takes a finished request back.
+// recycle takes a finished request back. What its effects carried is let go of.
 func (c *Context) recycle(r *Request) {
+	clear(r.effects[:cap(r.effects)])
 	if len(c.pool) < maxPooled {
 		c.pool = append(c.pool, r)
 	}
@@ -93,7 +94,7 @@ type Request struct {
 	receipt receipt.Summary
 	bucket  core.BucketRequest
 	pcg     rand.PCG
-	rand    *rand.Rand
+	rand    *rand.Rand // over pcg, for the life of the object
 	effects []Effect
 }
 
@@ -110,8 +111,7 @@ const (
 )
 
 func (r *Request) begin(c *Context) {
-	*r = Request{ctx: c, pcg: r.pcg, rand: r.rand, effects: r.effects[:0]}
-	r.rand = rand.New(&r.pcg)
+	*r = Request{ctx: c, rand: r.rand, effects: r.effects[:0]}
 }
 
 // Receipt is the record of the request's decision, valid until EventDone.
@@ -138,6 +138,7 @@ func (r *Request) Step(ev *Event) []Effect {
 	case EventDone:
 		r.onDone(ev)
 	case EventNone, EventObserved, EventBound:
+		// Nothing asks for what EventObserved and EventBound answer.
 	}
 	return r.effects
 }

@@ -11,6 +11,7 @@ const (
 	RequestsRouted   Counter = iota
 	RequestsPassed           // paths and methods the router does not read
 	RequestsUnplaced         // no fleet known, left to the host's own choice
+	ModelsListed             // model lists answered
 	ChargesReleased
 	EngineFailures
 	HeaderOnlyLatched
@@ -36,6 +37,7 @@ func (c Counter) Name() string {
 		RequestsRouted:    "pointsman_requests_total_outcome=routed",
 		RequestsPassed:    "pointsman_requests_total_outcome=passed",
 		RequestsUnplaced:  "pointsman_requests_total_outcome=unplaced",
+		ModelsListed:      "pointsman_requests_total_outcome=models",
 		ChargesReleased:   "pointsman_charges_released_total",
 		EngineFailures:    "pointsman_engine_failures_total",
 		HeaderOnlyLatched: "pointsman_header_only_latched_total",
@@ -46,6 +48,12 @@ func (c Counter) Name() string {
 // Counters are the counts of one context since it was made.
 type Counters [CounterCount]uint64
 
-func (cs *Counters) add(c Counter)        { cs[c]++ }
-func (cs *Counters) answered(code Code)   { cs[firstAnswer+Counter(code)]++ }
-func (cs *Counters) picked(r core.Reason) { cs[firstPick+Counter(r)]++ }
+func (cs *Counters) add(c Counter)      { cs[c]++ }
+func (cs *Counters) answered(code Code) { cs[firstAnswer+Counter(code)]++ }
+
+// picked counts a pick by its reason; a reason without a counter is not counted.
+func (cs *Counters) picked(r core.Reason) {
+	if c := firstPick + Counter(r); c < CounterCount {
+		cs[c]++
+	}
+}

@@ -1,9 +1,15 @@
 package flow
 
 import (
+	"errors"
+
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/bucket"
+	"github.com/pointsman/pointsman/core/receipt"
 )
+
+// errPair is a fault because the configuration refuses prefill/decode buckets.
+var errPair = errors.New("a prefill/decode pair was picked and cannot be dispatched")
 
 // dispatch charges the complete selection and sends the request (invariant I3).
 // The breaker may have closed the door since the pick; the request is then
@@ -11,10 +17,10 @@ import (
 func (r *Request) dispatch(now core.Instant, picked bucket.BucketPick) {
 	pick, ok := picked.Plain()
 	if !ok {
-		// The configuration refuses prefill/decode buckets, so a pair is a fault.
-		r.fail()
+		r.fail(errPair)
 		return
 	}
+	r.consider(picked.Candidates(), pick.Worker, now)
 	if !r.ctx.Fleet.Charge(&r.charge, pick.Worker, now) {
 		r.refuse(CodeBreakerOpen, "the chosen engine stopped taking requests; try again")
 		return
@@ -26,4 +32,28 @@ func (r *Request) dispatch(now core.Instant, picked bucket.BucketPick) {
 	r.effects = append(r.effects, Effect{Kind: EffectRoute, Endpoint: pick.Worker.Address})
 	r.emit(EffectContinue)
 	r.emit(EffectReceipt)
+}
+
+// consider records what the chosen engine was chosen among, itself first, with
+// the load that was known before it took the request. All are counted, a few are
+// observed.
+func (r *Request) consider(candidates []*core.Worker, chosen *core.Worker, now core.Instant) {
+	r.note(chosen, now)
+	noted := 1
+	for _, w := range candidates {
+		if noted == receipt.MaxCandidates {
+			break
+		}
+		if w != chosen {
+			r.note(w, now)
+			noted++
+		}
+	}
+	r.receipt.Unlisted(len(candidates) - noted)
+}
+
+func (r *Request) note(w *core.Worker, now core.Instant) {
+	r.receipt.Considered(receipt.Candidate{
+		Worker: w.ID, Inflight: r.ctx.Fleet.Inflight(w), ReportAge: r.ctx.Fleet.ReportAge(w, now),
+	})
 }

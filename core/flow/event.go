@@ -43,6 +43,9 @@ type Event struct {
 	// machine keeps nothing of it.
 	Size uint64
 	Body string
+	// BodyErr says why the host does not give the body it has. It is no fault of
+	// the client's.
+	BodyErr error
 
 	// EventResponse.
 	Status int
@@ -69,11 +72,13 @@ const (
 	EffectObserve             // ask the state service about this request
 	EffectBind                // compare-and-bind a placement
 	EffectReceipt             // the decision is complete; Request.Receipt has it
+	EffectFault               // log Fault: a person must look into it
 )
 
 // Effect is one thing the host must do.
 type Effect struct {
 	Kind     EffectKind
-	Endpoint string // EffectRoute: literal ip:port
-	Response Response
+	Endpoint string   // EffectRoute: literal ip:port
+	Response Response // EffectRespond
+	Fault    error    // EffectFault: may name engines, so it is never sent to a client
 }

@@ -92,7 +92,8 @@ func (r *Request) latch() {
 }
 
 // routeByHeaders decides without a body: the model from its header, or the only
-// one there is; the prompt length from the announced body length.
+// one there is; the prompt length from the announced body length. A body sent in
+// chunks announces none.
 func (r *Request) routeByHeaders(ev *Event) {
 	model := r.model
 	if model == "" {
@@ -104,11 +105,10 @@ func (r *Request) routeByHeaders(ev *Event) {
 		r.refuse(CodeBadRequest, "the router cannot read request bodies on this proxy; name the model in the header x-pointsman-model")
 		return
 	}
-	bytes := r.length.N
-	if !r.length.Known && ev.Received.Known && r.received.Known {
-		bytes = ev.Received.N - min(r.received.N, ev.Received.N)
-	}
 	r.ctx.Counters.add(HeaderOnlyRouted)
 	r.receipt.Source = receipt.SourceContentLength
-	r.route(ev.Now, model, max(1, bytes/4), core.Count{})
+	if !r.length.Known {
+		r.receipt.Source = receipt.SourceUnknown
+	}
+	r.route(ev.Now, model, max(1, r.length.N/4), core.Count{})
 }

@@ -26,9 +26,10 @@ func (r *Request) answerModels() {
 	}
 	body, err := json.Marshal(modelList{Object: "list", Data: r.modelCards()})
 	if err != nil {
-		r.fail()
+		r.fail(err)
 		return
 	}
+	r.ctx.Counters.add(ModelsListed)
 	r.answer(Response{Status: 200, Body: body})
 }
 

@@ -1,7 +1,9 @@
 package flow
 
 import (
+	"errors"
 	"fmt"
+	"math"
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/bucket"
@@ -14,12 +16,13 @@ import (
 func (r *Request) route(now core.Instant, asked string, input core.Tokens, peak core.Count) {
 	r.receipt.Model, r.receipt.Input, r.receipt.Peak = shorten(asked), input, peak
 	route, ok := r.ctx.Router.Route(asked, r.ctx.Fleet)
-	if !ok {
-		r.refuse(CodeModelNotFound, fmt.Sprintf("the model %q does not exist here", shorten(asked)))
+	if !r.ctx.Fleet.Known() {
+		// Nor are adapters known, so an unknown name proves nothing.
+		r.unplaced()
 		return
 	}
-	if !r.ctx.Fleet.Known() {
-		r.unplaced()
+	if !ok {
+		r.refuse(CodeModelNotFound, fmt.Sprintf("the model %q does not exist here", shorten(asked)))
 		return
 	}
 	r.seed()
@@ -52,9 +55,9 @@ func (r *Request) unplaced() {
 
 // selectEngines tries the buckets in order until one gives a complete selection.
 func (r *Request) selectEngines(route spec.Target) (bucket.BucketPick, bool) {
-	buckets, err := route.Resolver.Resolve(r.bucket.Input, r.bucket.Peak)
+	buckets, err := r.resolve(route.Resolver)
 	if err != nil {
-		r.fail()
+		r.fail(err)
 		return bucket.BucketPick{}, false
 	}
 	if len(buckets) == 0 {
@@ -71,10 +74,10 @@ func (r *Request) selectEngines(route spec.Target) (bucket.BucketPick, bool) {
 		}
 		r.receipt.Tried(tryOf(b.ID(), err))
 		if !core.Advance(err) {
-			r.fail()
+			r.fail(err)
 			return bucket.BucketPick{}, false
 		}
-		if rejections := core.Rejections(err); len(rejections) > 0 {
+		if errors.Is(err, core.ErrRejected) {
 			rejected = true
 		} else {
 			missing = core.StageOf(err)
@@ -84,9 +87,34 @@ func (r *Request) selectEngines(route spec.Target) (bucket.BucketPick, bool) {
 	return bucket.BucketPick{}, false
 }
 
-// fail answers a selection that a person must look into.
-func (r *Request) fail() {
-	r.refuse(CodeInternal, "the router could not select an engine; its log says why")
+// resolve lists the buckets to try. A prompt of unknown length goes where the
+// longest go: an unknown length is no short one (invariant I4).
+func (r *Request) resolve(resolver *bucket.Resolver) ([]*bucket.Bucket, error) {
+	input := r.bucket.Input
+	if r.receipt.Source == receipt.SourceUnknown {
+		for _, b := range resolver.Buckets() {
+			input = max(input, longest(b.Spec()))
+		}
+	}
+	return resolver.Resolve(input, r.bucket.Peak)
+}
+
+// longest is the most input a bucket takes.
+func longest(s bucket.Spec) core.Tokens {
+	most := core.Tokens(math.MaxUint64)
+	if s.Max != nil {
+		most = *s.Max
+	}
+	if s.MaxContext != nil {
+		most = min(most, *s.MaxContext)
+	}
+	return most
+}
+
+// fail answers what a person must look into. The cause goes to the log only.
+func (r *Request) fail(cause error) {
+	r.effects = append(r.effects, Effect{Kind: EffectFault, Fault: cause})
+	r.refuse(CodeInternal, "the router could not handle the request; its log says why")
 }
 
 func (r *Request) tooLong() string {
@@ -98,10 +126,12 @@ func (r *Request) tooLong() string {
 
 func tryOf(id string, err error) receipt.Try {
 	t := receipt.Try{Bucket: id, Verdict: receipt.VerdictFailed, Stage: core.StageOf(err)}
-	rejections := core.Rejections(err)
 	switch {
-	case len(rejections) > 0:
-		t.Verdict, t.First, t.Refused = receipt.VerdictRejected, rejections[0], len(rejections)
+	case errors.Is(err, core.ErrRejected):
+		t.Verdict = receipt.VerdictRejected
+		if rejections := core.Rejections(err); len(rejections) > 0 {
+			t.First, t.Refused = rejections[0], len(rejections)
+		}
 	case core.Advance(err):
 		t.Verdict = receipt.VerdictNoCandidates
 	}

@@ -43,10 +43,18 @@ func (p *RoundRobin) Pick(engines []*core.Worker, req *core.PickRequest) (core.P
 	for i := range n {
 		w := engines[(p.cursor%n+i)%n]
 		if p.try(w, req.Now) {
-			p.cursor += i + 1
+			p.advance(req, i+1)
 			return core.Pick{Worker: w, Reason: core.ReasonRoundRobin}, nil
 		}
 	}
-	p.cursor++
+	p.advance(req, 1)
 	return core.Pick{}, p.exhausted(req)
+}
+
+// advance moves the cursor. A spare choice leaves it: the rotation counts
+// requests, not retries that may never come.
+func (p *RoundRobin) advance(req *core.PickRequest, by uint64) {
+	if !req.Spare {
+		p.cursor += by
+	}
 }

@@ -96,3 +96,17 @@ func TestRoundRobin_agrees_with_the_naive_rule(t *testing.T) {
 		}
 	})
 }
+
+// A spare choice is the next engine of the rotation and leaves the rotation
+// where it is, so that requests stay even whatever the host retries.
+func TestRoundRobin_a_spare_choice_does_not_rotate(t *testing.T) {
+	engines := coretest.Workers(3)
+	p := roundRobin(t, admission.Limits{}, &coretest.Loads{})
+	require.Same(t, engines[0], take(t, p, engines, coretest.PickRequest(1, core.StagePlain)))
+	for range 3 {
+		spare := coretest.PickRequest(1, core.StagePlain)
+		spare.Spare = true
+		require.Same(t, engines[1], take(t, p, engines, spare))
+	}
+	require.Same(t, engines[1], take(t, p, engines, coretest.PickRequest(1, core.StagePlain)))
+}

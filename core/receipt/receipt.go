@@ -24,11 +24,16 @@ type Source uint8
 const (
 	SourceEstimate      Source = iota // a quarter of the body's bytes
 	SourceContentLength               // a quarter of the announced length; the body was not seen
+	SourceUnknown                     // neither body nor length was seen; Summary.Input means nothing
 )
 
 func (s Source) String() string {
-	if s == SourceContentLength {
+	switch s {
+	case SourceContentLength:
 		return "content-length"
+	case SourceUnknown:
+		return "unknown"
+	case SourceEstimate:
 	}
 	return "estimate"
 }
@@ -75,7 +80,8 @@ type Summary struct {
 	tries      [MaxTries]Try
 	tried      int
 	candidates [MaxCandidates]Candidate
-	considered int
+	listed     int // candidates kept
+	considered int // candidates in all
 }
 
 // Tried notes one bucket's turn.
@@ -91,15 +97,20 @@ func (s *Summary) Tries() ([]Try, int) { return s.tries[:min(s.tried, MaxTries)]
 
 // Considered notes one candidate of the chosen group.
 func (s *Summary) Considered(c Candidate) {
-	if s.considered < MaxCandidates {
-		s.candidates[s.considered] = c
+	if s.listed < MaxCandidates {
+		s.candidates[s.listed] = c
+		s.listed++
 	}
 	s.considered++
 }
 
+// Unlisted counts candidates of the chosen group that nobody observes for the
+// record.
+func (s *Summary) Unlisted(n int) { s.considered += n }
+
 // Candidates gives the candidates kept and how many there were.
 func (s *Summary) Candidates() ([]Candidate, int) {
-	return s.candidates[:min(s.considered, MaxCandidates)], s.considered
+	return s.candidates[:s.listed], s.considered
 }
 
 // Append appends the summary as one line of text, without a line break, and
@@ -107,11 +118,7 @@ func (s *Summary) Candidates() ([]Candidate, int) {
 func (s *Summary) Append(b []byte) []byte {
 	b = append(b, "model="...)
 	b = strconv.AppendQuote(b, s.Model)
-	b = append(b, " input="...)
-	b = strconv.AppendUint(b, s.Input, 10)
-	b = append(b, " ("...)
-	b = append(b, s.Source.String()...)
-	b = append(b, ')')
+	b = s.appendInput(b)
 	b = append(b, " peak="...)
 	b = appendCount(b, s.Peak)
 	for _, t := range s.tries[:min(s.tried, MaxTries)] {
@@ -123,6 +130,17 @@ func (s *Summary) Append(b []byte) []byte {
 		b = append(b, " more buckets"...)
 	}
 	return s.appendResult(b)
+}
+
+func (s *Summary) appendInput(b []byte) []byte {
+	b = append(b, " input="...)
+	if s.Source == SourceUnknown {
+		return append(b, "unknown"...)
+	}
+	b = strconv.AppendUint(b, s.Input, 10)
+	b = append(b, " ("...)
+	b = append(b, s.Source.String()...)
+	return append(b, ')')
 }
 
 // Describe gives the summary as text.
@@ -169,13 +187,13 @@ func (s *Summary) appendResult(b []byte) []byte {
 	b = append(b, " of "...)
 	b = strconv.AppendInt(b, int64(s.considered), 10)
 	b = append(b, " ["...)
-	for i, c := range s.candidates[:min(s.considered, MaxCandidates)] {
+	for i, c := range s.candidates[:s.listed] {
 		if i > 0 {
 			b = append(b, ", "...)
 		}
 		b = appendCandidate(b, c)
 	}
-	if s.considered > MaxCandidates {
+	if s.considered > s.listed {
 		b = append(b, ", ..."...)
 	}
 	return append(b, ']')

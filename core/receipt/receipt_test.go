@@ -10,8 +10,10 @@ import (
 
 func TestDescribe_chosen(t *testing.T) {
 	s := Summary{Model: "demo", Input: 900, Peak: core.Known(916), Chosen: "e3", Bucket: "long", Reason: core.ReasonPowerOfTwo}
-	s.Tried(Try{Bucket: "short", Verdict: VerdictRejected, Stage: core.StagePlain, Refused: 2,
-		First: core.Rejection{Worker: "e1", Limit: "max_inflight_requests", Value: 4, Cap: 4}})
+	s.Tried(Try{
+		Bucket: "short", Verdict: VerdictRejected, Stage: core.StagePlain, Refused: 2,
+		First: core.Rejection{Worker: "e1", Limit: "max_inflight_requests", Value: 4, Cap: 4},
+	})
 	s.Tried(Try{Bucket: "middle", Verdict: VerdictNoCandidates, Stage: core.StagePlain})
 	s.Tried(Try{Bucket: "long", Verdict: VerdictPicked})
 	s.Considered(Candidate{Worker: "e2", Inflight: 5, ReportAge: core.Known(412)})
@@ -38,6 +40,21 @@ func TestDescribe_is_bounded(t *testing.T) {
 	require.Equal(t, 20, n)
 	require.Contains(t, s.Describe(), "; and 12 more buckets")
 	require.Contains(t, s.Describe(), "of 20 [")
+}
+
+func TestDescribe_unlisted_candidates_are_counted(t *testing.T) {
+	s := Summary{Model: "m", Source: SourceUnknown, Chosen: "e0", Reason: core.ReasonRandom}
+	s.Considered(Candidate{Worker: "e0", Inflight: 2})
+	s.Unlisted(99)
+	s.Considered(Candidate{Worker: "e1"})
+	candidates, n := s.Candidates()
+	require.Equal(t, []Candidate{{Worker: "e0", Inflight: 2}, {Worker: "e1"}}, candidates)
+	require.Equal(t, 101, n)
+	require.Equal(t, `model="m" input=unknown peak=unknown; chose e0 by random of 101 [e0 in-flight 2 no report, e1 in-flight 0 no report, ...]`, s.Describe())
+}
+
+func TestSource_names(t *testing.T) {
+	require.Equal(t, []string{"estimate", "content-length", "unknown"}, []string{SourceEstimate.String(), SourceContentLength.String(), SourceUnknown.String()})
 }
 
 func TestSummary_costs_no_allocation(t *testing.T) {

@@ -3,6 +3,7 @@ package spec
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -15,22 +16,37 @@ import (
 // of them are found in one pass. encoding/json alone stops at the first.
 type decoder struct {
 	problems Problems
+	meant    []string // paths that misspelt keys probably stand for
 }
 
 // decode reads one whole document into dst.
 func (d *decoder) decode(document []byte, dst any) {
 	dec := json.NewDecoder(bytes.NewReader(document))
-	dec.UseNumber()
 	var raw json.RawMessage
 	if err := dec.Decode(&raw); err != nil {
-		d.problems.add("", "not valid JSON: "+err.Error(), "")
+		d.problems.add("", syntaxReason(document, err), "")
 		return
 	}
-	if _, err := dec.Token(); err != io.EOF {
-		d.problems.add("", "more than one JSON value", "write one object")
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		d.problems.add("", "more follows the first JSON value", "write one object")
 		return
 	}
 	d.value("", raw, reflect.ValueOf(dst).Elem())
+}
+
+// syntaxReason says where and why a document is not JSON.
+func syntaxReason(document []byte, err error) string {
+	var syntax *json.SyntaxError
+	switch {
+	case len(bytes.TrimSpace(document)) == 0:
+		return "the document is empty"
+	case errors.As(err, &syntax):
+		before := document[:min(max(syntax.Offset-1, 0), int64(len(document)))]
+		line := bytes.Count(before, []byte("\n")) + 1
+		column := len(before) - bytes.LastIndexByte(before, '\n')
+		return fmt.Sprintf("not valid JSON at line %d, column %d: %v", line, column, err)
+	}
+	return "not valid JSON: the document ends too early"
 }
 
 // value reads one JSON value into v, descending by the kind of v.
@@ -61,11 +77,29 @@ func (d *decoder) object(path string, raw json.RawMessage, v reflect.Value) {
 		at := join(path, key)
 		field, ok := fieldOf(v, key)
 		if !ok {
-			d.problems.add(at, "unknown key", suggest(key, v.Type()))
+			d.unknown(path, key, v.Type())
 			return
 		}
 		d.value(at, value, field)
 	})
+}
+
+// unknown notes a key that no field reads: one that is dropped or spelled
+// otherwise by name, any other with the key it may stand for.
+func (d *decoder) unknown(path, key string, t reflect.Type) {
+	at := join(path, key)
+	if why, ok := refusedKey(key); ok {
+		d.problems.add(at, why.reason, why.fix)
+		return
+	}
+	known := keysOf(t)
+	near, ok := nearest(key, known)
+	if !ok {
+		d.problems.add(at, "unknown key", "known keys: "+strings.Join(known, ", "))
+		return
+	}
+	d.meant = append(d.meant, join(path, near))
+	d.problems.add(at, "unknown key", fmt.Sprintf("did you mean %q?", near))
 }
 
 func (d *decoder) table(path string, raw json.RawMessage, v reflect.Value) {
@@ -116,64 +150,6 @@ func (d *decoder) members(path string, raw json.RawMessage, visit func(string, j
 	}
 }
 
-func fieldOf(v reflect.Value, key string) (reflect.Value, bool) {
-	for i := range v.NumField() {
-		if tagName(v.Type().Field(i)) == key {
-			return v.Field(i), true
-		}
-	}
-	return reflect.Value{}, false
-}
-
-func tagName(f reflect.StructField) string {
-	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	return name
-}
-
-// suggest names the known keys of a type, the closest one first if it is near.
-func suggest(key string, t reflect.Type) string {
-	best, distance := "", 3
-	names := make([]string, 0, t.NumField())
-	for i := range t.NumField() {
-		name := tagName(t.Field(i))
-		names = append(names, name)
-		if n := editDistance(key, name); n < distance {
-			best, distance = name, n
-		}
-	}
-	if best != "" {
-		return fmt.Sprintf("did you mean %q?", best)
-	}
-	return "known keys: " + strings.Join(names, ", ")
-}
-
-// editDistance is the Levenshtein distance of two short keys.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost = min(diagonal, row[j], row[j-1]) + 1
-			}
-			diagonal, row[j] = row[j], cost
-		}
-	}
-	return row[len(b)]
-}
-
-func join(path, key string) string {
-	if path == "" {
-		return key
-	}
-	return path + "." + key
-}
-
 func kindName(k reflect.Kind) string {
 	switch k {
 	case reflect.String:
@@ -182,18 +158,20 @@ func kindName(k reflect.Kind) string {
 		return "true or false"
 	case reflect.Float64:
 		return "a number"
-	case reflect.Uint64, reflect.Uint32:
+	case reflect.Uint32:
+		return "a whole number from 0 to 4294967295"
+	case reflect.Uint64:
 		return "a whole number, zero or more"
 	}
 	return "another type"
 }
 
-// excerpt quotes a value in a message, cut to a readable length.
+// excerpt shows a value in a message, on one line and cut to a readable length.
 func excerpt(raw json.RawMessage) string {
 	const most = 40
-	s := string(raw)
+	s := strings.Join(strings.Fields(string(raw)), " ")
 	if len(s) > most {
-		s = s[:most] + "..."
+		s = strings.ToValidUTF8(s[:most], "") + "..."
 	}
 	return s
 }

@@ -36,6 +36,7 @@ const (
 	DefaultSyncTimeout = 1_000
 	DefaultChoices     = 2
 	maxDuration        = 24 * 60 * 60 * 1000
+	maxLabel           = 256 // bytes; what the state service takes unless told otherwise
 )
 
 // Defaults gives a copy of cfg in which every setting that has a default is

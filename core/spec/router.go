@@ -121,6 +121,9 @@ func (r *Router) group(g *Group, h Handles) (bucket.Group, error) {
 }
 
 func newPolicy(p *Policy, h Handles) (bucket.Policy, error) {
+	if p == nil {
+		return nil, errors.New("the group has no policy")
+	}
 	limits := admission.Limits{}
 	if p.Admission != nil {
 		limits = *p.Admission

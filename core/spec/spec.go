@@ -6,6 +6,8 @@
 package spec
 
 import (
+	"slices"
+
 	"github.com/pointsman/pointsman/core/admission"
 )
 
@@ -153,8 +155,7 @@ func Decode(document []byte) (*Config, error) {
 	d := decoder{}
 	d.decode(document, cfg)
 	if len(d.problems) > 0 {
-		d.problems = append(d.problems, validateDecoded(cfg, d.problems)...)
-		return nil, d.problems
+		return nil, append(d.problems, d.remaining(cfg)...)
 	}
 	if err := Validate(cfg); err != nil {
 		return nil, err
@@ -162,25 +163,26 @@ func Decode(document []byte) (*Config, error) {
 	return cfg, nil
 }
 
-// validateDecoded validates what could be decoded of a faulty document, leaving
-// out findings about values that decoding already complained of.
-func validateDecoded(cfg *Config, found Problems) (more Problems) {
-	problems, _ := Validate(cfg).(Problems)
-	for _, p := range problems {
-		if !covered(p.Path, found) {
+// remaining validates what could be decoded of a faulty document, leaving out
+// findings about values that decoding already complained of.
+func (d *decoder) remaining(cfg *Config) (more Problems) {
+	for _, p := range validate(cfg, !d.covers("workers") && !d.covers("state")) {
+		if !d.covers(p.Path) {
 			more = append(more, p)
 		}
 	}
 	return more
 }
 
-func covered(path string, found Problems) bool {
-	for _, f := range found {
-		if f.Path == "" || within(path, f.Path) || within(f.Path, path) {
+// covers reports whether a value at the path, above or below it could not be
+// decoded.
+func (d *decoder) covers(path string) bool {
+	for _, p := range d.problems {
+		if p.Path == "" || within(path, p.Path) || within(p.Path, path) {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(d.meant, func(meant string) bool { return within(path, meant) })
 }
 
 // within reports whether path is base or lies below it.

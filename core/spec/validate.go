@@ -14,20 +14,27 @@ import (
 // Validate lists everything about cfg that cannot be honoured, as Problems, nil
 // when there is nothing. It does not change cfg.
 func Validate(cfg *Config) error {
-	v := validator{cfg: cfg, workers: map[string]*Worker{}}
+	return validate(cfg, true).err()
+}
+
+// validate does the work of Validate. Without knowing the whole fleet it leaves
+// out what needs it.
+func validate(cfg *Config, wholeFleet bool) Problems {
+	v := validator{cfg: cfg, wholeFleet: wholeFleet, workers: map[string]*Worker{}}
 	v.root()
 	v.staticWorkers()
 	for _, name := range slices.Sorted(maps.Keys(cfg.Models)) {
 		v.model(name, cfg.Models[name])
 	}
 	v.names()
-	return v.problems.err()
+	return v.problems
 }
 
 type validator struct {
-	cfg      *Config
-	problems Problems
-	workers  map[string]*Worker // static ones, by ID
+	cfg        *Config
+	problems   Problems
+	workers    map[string]*Worker // static ones, by ID
+	wholeFleet bool               // state and workers are as the document has them
 }
 
 func (v *validator) add(path, reason, fix string) { v.problems.add(path, reason, fix) }
@@ -43,6 +50,12 @@ func (v *validator) root() {
 	if c.OnNoState == OnNoStateHost && c.EndpointMode == EndpointOriginalDst {
 		v.add("on_no_state", `"host" needs a host that can choose by itself`, `use "endpoint_mode": "override_host" or "on_no_state": "reject"`)
 	}
+	if c.OnNoState == OnNoStateHost && len(c.Workers) > 0 {
+		v.add("on_no_state", `"host" has no effect: the workers are the fleet while no other is known`, `leave it out or leave "workers" out`)
+	}
+	if len(c.Proxy) > maxLabel {
+		v.add("proxy", fmt.Sprintf("is %d bytes long", len(c.Proxy)), fmt.Sprintf("use %d at most", maxLabel))
+	}
 	v.paths()
 	v.between("max_body_bytes", c.MaxBodyBytes, 1, MaxBody)
 	v.between("body_timeout_ms", c.BodyTimeoutMillis, 1, maxDuration)
@@ -51,8 +64,8 @@ func (v *validator) root() {
 		v.between("breaker.cool_down_ms", b.CoolDownMillis, 1, maxDuration)
 	}
 	v.state()
-	if c.State == nil && len(c.Workers) == 0 {
-		v.add("", "no state service and no workers: nothing to route to", `set "state" or "workers"`)
+	if v.wholeFleet && c.State == nil && len(c.Workers) == 0 {
+		v.add("state", "is not set and there are no workers: nothing to route to", `set "state" or "workers"`)
 	}
 	if len(c.Models) == 0 {
 		v.add("models", "no model is routed", "name at least one model")
@@ -109,10 +122,22 @@ func (v *validator) staticWorkers() {
 			v.add(at+".id", strconv.Quote(id)+" stands twice", "give each worker its own id")
 		}
 		v.workers[id] = w
-		if len(w.Models) == 0 {
-			v.add(at+".models", "is required", "list the model names the engine serves")
-		}
+		v.workerModels(at+".models", w.Models)
 		v.role(at, w, roles)
+	}
+}
+
+func (v *validator) workerModels(at string, models []string) {
+	if len(models) == 0 {
+		v.add(at, "is required", "list the model names the engine serves")
+	}
+	for i, m := range models {
+		switch {
+		case strings.TrimSpace(m) == "":
+			v.add(index(at, i), "is empty", "leave it out")
+		case slices.Contains(models[:i], m):
+			v.add(index(at, i), strconv.Quote(m)+" stands twice", "keep one")
+		}
 	}
 }
 

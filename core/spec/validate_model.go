@@ -24,6 +24,9 @@ func (v *validator) model(name string, m Model) {
 	if len(m.Buckets) == 0 {
 		v.add(at+".buckets", "no bucket", "list at least one")
 	}
+	if v.wholeFleet && v.cfg.State == nil && len(v.cfg.Workers) > 0 && !v.served(name) {
+		v.add(at, "no worker serves this model, and there is no state service to name one", "add it to the models of a worker")
+	}
 	for i := range m.Buckets {
 		b := &m.Buckets[i]
 		path := index(at+".buckets", i)
@@ -32,6 +35,11 @@ func (v *validator) model(name string, m Model) {
 		}
 		v.bucket(path, name, b)
 	}
+}
+
+// served reports whether a static worker serves the model.
+func (v *validator) served(model string) bool {
+	return slices.ContainsFunc(v.cfg.Workers, func(w Worker) bool { return slices.Contains(w.Models, model) })
 }
 
 func (v *validator) bucket(at, model string, b *Bucket) {
@@ -45,6 +53,9 @@ func (v *validator) bucket(at, model string, b *Bucket) {
 		if b.MaxContextTokens != nil && *l.Min > *b.MaxContextTokens {
 			v.add(at+".limits.min", fmt.Sprintf("%d is above max_context_tokens %d: no request fits", *l.Min, *b.MaxContextTokens), "lower it or raise max_context_tokens")
 		}
+	}
+	if b.Limits != nil && b.Limits.Max != nil && *b.Limits.Max == 0 {
+		v.add(at+".limits.max", "0 fits no request", "leave it out for no bound")
 	}
 	if b.MaxContextTokens != nil && *b.MaxContextTokens == 0 {
 		v.add(at+".max_context_tokens", "0 fits no request", "leave it out for no bound")
@@ -101,7 +112,7 @@ func (v *validator) members(at, model string, stage core.Stage, ids []string) {
 			v.add(path, "is empty", "leave it out")
 			continue
 		}
-		if len(v.cfg.Workers) == 0 {
+		if !v.wholeFleet || len(v.cfg.Workers) == 0 {
 			continue
 		}
 		w := v.workers[id]
@@ -129,31 +140,14 @@ func (v *validator) policy(at string, p *Policy) {
 	case "":
 		v.add(at+".type", "is required", "use round_robin, random or power_of_two")
 	default:
-		reason, fix := refusedPolicy(p.Type)
-		v.add(at+".type", reason, fix)
+		why := refusedPolicy(p.Type)
+		v.add(at+".type", why.reason, why.fix)
 	}
 	if p.Admission == nil {
 		return
 	}
-	for _, problem := range p.Admission.Validate(at + ".admission") {
+	for _, problem := range p.Admission.Validate("") {
 		path, reason, _ := strings.Cut(problem.Error(), ": ")
-		v.add(path, reason, "")
+		v.add(at+".admission"+path, reason, "")
 	}
-}
-
-// refusedPolicy explains why a policy name cannot be honoured: the dropped ones
-// of POLICY_DESIGN section 7 with their replacement, and names nobody knows.
-func refusedPolicy(name string) (reason, fix string) {
-	quoted := strconv.Quote(name)
-	switch name {
-	case "fused_score", "score_policy":
-		return quoted + " is dropped: policies do not add up scores", "use power_of_two"
-	case "legacy_host_affinity":
-		return quoted + " is dropped", "use power_of_two on decode groups"
-	case "load_based", "session_aware", "sticky", "cache_aware", "consistent_hash":
-		return quoted + " is not in this version", "use round_robin, random or power_of_two"
-	case "power_of_n":
-		return quoted + " is spelled power_of_two here", `use "type": "power_of_two" with "choices"`
-	}
-	return quoted + " is not a policy", "use round_robin, random or power_of_two"
 }

@@ -39,6 +39,9 @@ func appendGauge(b []byte, g *WorkerGauge) []byte {
 	if g.AnsweredAge.Known {
 		b = appendKnown(b, 7, g.AnsweredAge.N)
 	}
+	if g.FailedAge.Known {
+		b = appendKnown(b, 8, g.FailedAge.N)
+	}
 	return b
 }
 

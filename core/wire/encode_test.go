@@ -65,6 +65,8 @@ func readGauge(t *testing.T, msg []byte) (g WorkerGauge) {
 			g.BreakerOpen = f.num == 1
 		case 7:
 			g.AnsweredAge = core.Known(f.num)
+		case 8:
+			g.FailedAge = core.Known(f.num)
 		default:
 			t.Errorf("gauge field %d is not in the contract", f.number)
 		}
@@ -87,7 +89,7 @@ func TestAppendSyncRequest_round_trip(t *testing.T) {
 		"first report": {Context: 1 << 63, Seq: 1, Idle: true, TickMillis: 200, FilterVersion: "v1", Proxy: "edge"},
 		"a snapshot":   {Context: 7, Seq: 1<<64 - 1, Replica: 9, Version: 1 << 40},
 		"gauges": {Context: 7, Seq: 2, Workers: []WorkerGauge{
-			{ID: "e1", Generation: 1<<64 - 1, Inflight: 1<<32 - 1, RecentAges: []uint32{0, 1, 1<<32 - 1}, BreakerStreak: 3, BreakerOpen: true, AnsweredAge: core.Known(0)},
+			{ID: "e1", Generation: 1<<64 - 1, Inflight: 1<<32 - 1, RecentAges: []uint32{0, 1, 1<<32 - 1}, BreakerStreak: 3, BreakerOpen: true, AnsweredAge: core.Known(0), FailedAge: core.Known(0)},
 			{ID: "e2"},
 			{},
 		}},
@@ -116,7 +118,7 @@ func TestAppendSyncRequest_leaves_out_what_is_unknown(t *testing.T) {
 		return nil
 	}))
 	require.Equal(t, map[protowire.Number]bool{1: true, 9: true}, seen)
-	require.False(t, readGauge(t, msg[11:]).AnsweredAge.Known)
+	require.Equal(t, WorkerGauge{ID: "e"}, readGauge(t, msg[11:]))
 }
 
 // request is a report of one context over many workers.

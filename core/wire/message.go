@@ -34,6 +34,7 @@ type WorkerGauge struct {
 	BreakerStreak uint32
 	BreakerOpen   bool
 	AnsweredAge   core.Count // milliseconds
+	FailedAge     core.Count // milliseconds
 }
 
 // SyncReply is the fleet or what changed of it.

@@ -24,6 +24,7 @@ func (b *Builder) Module(t testing.TB) string {
 	t.Helper()
 	root := Root(t)
 	b.once.Do(func() {
+		//nolint:usetesting // the module outlives the test that builds it
 		if b.dir, b.err = os.MkdirTemp("", "filter-"); b.err != nil {
 			return
 		}

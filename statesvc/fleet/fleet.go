@@ -97,6 +97,16 @@ func (f *Fleet) Stop() {
 	}
 }
 
+// Suspect tells that a request to the worker failed so long ago by the worker's
+// fault. A worker that was not probed since is probed at once: proxies then learn
+// of its death at their next report. Unknown workers are ignored.
+func (f *Fleet) Suspect(id core.WorkerID, ago time.Duration) {
+	at, found := slices.BinarySearchFunc(f.members, string(id), func(m *member, id string) int { return strings.Compare(m.cfg.ID, id) })
+	if found {
+		f.members[at].suspect(ago)
+	}
+}
+
 // Ready is closed once every engine has had its first verdict.
 func (f *Fleet) Ready() <-chan struct{} { return f.ready }
 

@@ -105,10 +105,21 @@ fleet:
   static:
 `
 
+// watchSlowly is watch with an hour between probes.
+func watchSlowly(t *testing.T, s *sink, workers ...string) *fleet.Fleet {
+	t.Helper()
+	return run(t, s, nil, strings.Replace(fast, "interval_ms: 20,", "interval_ms: 3600000,", 1), workers)
+}
+
 // watch runs a fleet of the given workers until the test ends.
 func watch(t *testing.T, s *sink, r fleet.Resolver, workers ...string) *fleet.Fleet {
 	t.Helper()
-	text := fast + "    - " + strings.Join(workers, "\n    - ") + "\n"
+	return run(t, s, r, fast, workers)
+}
+
+func run(t *testing.T, s *sink, r fleet.Resolver, head string, workers []string) *fleet.Fleet {
+	t.Helper()
+	text := head + "    - " + strings.Join(workers, "\n    - ") + "\n"
 	cfg, err := config.Parse([]byte(text), func(string) string { return "" })
 	require.NoError(t, err)
 	began := time.Now()
@@ -225,6 +236,23 @@ func TestFleet_aBusyEngineIsNotHung(t *testing.T) {
 	wait(t, "up again", func() bool { return s.worker("a").Healthy })
 	require.EqualValues(t, 1000500, s.worker("a").Generation, "a hang is no restart")
 	require.EqualValues(t, 1, f.Status()[0].Recoveries)
+}
+
+// A proxy's failed request brings the next probe forward, so that the other
+// proxies need not find out for themselves.
+func TestFleet_aFailedRequestIsProbedAtOnce(t *testing.T) {
+	e := enginetest.Start(t)
+	s := newSink()
+	f := watchSlowly(t, s, engine("a", e))
+	wait(t, "up", func() bool { return s.worker("a").Healthy })
+	probes := f.Counts().ProbesGood
+
+	f.Suspect("a", time.Hour)
+	f.Suspect("nobody", 0)
+	e.Stop()
+	require.Equal(t, probes, f.Counts().ProbesGood, "the failure is older than the last probe")
+	f.Suspect("a", 0)
+	wait(t, "down", func() bool { return !s.worker("a").Healthy })
 }
 
 func TestFleet_refusedConnectionIsDownAtOnceAndARestartWithoutStartTime(t *testing.T) {

@@ -22,6 +22,9 @@ func (m *member) watchHealth(ctx context.Context, first func()) {
 	backoff := firstBackoff
 	for {
 		began := time.Now()
+		m.mu.Lock()
+		m.probedAt = began
+		m.mu.Unlock()
 		err := m.probe(ctx)
 		if ctx.Err() != nil {
 			return
@@ -37,7 +40,7 @@ func (m *member) watchHealth(ctx context.Context, first func()) {
 			first()
 			first = nil
 		}
-		if !pause(ctx, max(wait, 10*time.Millisecond)) {
+		if !pause(ctx, max(wait, 10*time.Millisecond), m.suspected) {
 			return
 		}
 	}

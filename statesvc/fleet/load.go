@@ -16,7 +16,7 @@ var (
 
 // watchLoad reads the engine's load at every interval while it is up.
 func (m *member) watchLoad(ctx context.Context, phase time.Duration) {
-	if m.cfg.Metrics.Disabled || !pause(ctx, phase) {
+	if m.cfg.Metrics.Disabled || !pause(ctx, phase, nil) {
 		return
 	}
 	ticker := time.NewTicker(m.load.IntervalMillis.Duration())

@@ -29,10 +29,12 @@ type member struct {
 
 	reading    chan struct{} // holds one token while the metrics are read
 	redescribe chan struct{} // holds one token when the description is in doubt
+	suspected  chan struct{} // holds one token when a probe is due at once
 
 	mu          sync.Mutex
 	address     netip.AddrPort // invalid until resolved
 	resolvedAt  time.Time
+	probedAt    time.Time // beginning of the last probe
 	moved       bool // the address changed since the last bring-up
 	verdict     Health
 	life        life
@@ -53,6 +55,7 @@ func newMember(w *config.Worker, o Options, c *counts) *member {
 		log:        o.Logger.With("worker", w.ID),
 		reading:    make(chan struct{}, 1),
 		redescribe: make(chan struct{}, 1),
+		suspected:  make(chan struct{}, 1),
 	}
 	if ip, err := netip.ParseAddr(w.Endpoint.Host); err == nil {
 		m.address = netip.AddrPortFrom(ip, w.Endpoint.Port)
@@ -131,16 +134,32 @@ func (m *member) up() bool {
 	return m.verdict == HealthUp
 }
 
-// pause waits for the span or the end of ctx, and reports whether to go on.
-func pause(ctx context.Context, span time.Duration) bool {
+// suspect asks for a probe at once, unless one began after the failure.
+func (m *member) suspect(ago time.Duration) {
+	m.mu.Lock()
+	probed := m.probedAt.After(time.Now().Add(-ago))
+	m.mu.Unlock()
+	if probed {
+		return
+	}
+	select {
+	case m.suspected <- struct{}{}:
+	default: // one is due already
+	}
+}
+
+// pause waits for the span, a token of early or the end of ctx, and reports
+// whether to go on. early may be nil.
+func pause(ctx context.Context, span time.Duration, early <-chan struct{}) bool {
 	timer := time.NewTimer(span)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return false
+	case <-early:
 	case <-timer.C:
-		return true
 	}
+	return true
 }
 
 // within runs call with a deadline of its own.

@@ -93,6 +93,9 @@ func fromProto(r *wirepb.SyncRequest) *wire.SyncRequest {
 		if g.AnsweredAgeMs != nil {
 			out.Workers[i].AnsweredAge = core.Known(g.GetAnsweredAgeMs())
 		}
+		if g.FailedAgeMs != nil {
+			out.Workers[i].FailedAge = core.Known(g.GetFailedAgeMs())
+		}
 	}
 	return out
 }

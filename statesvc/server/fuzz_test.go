@@ -62,7 +62,7 @@ func FuzzWire_request(f *testing.F) {
 			in.Workers[1].RecentAges = append(in.Workers[1].RecentAges, uint32(age)<<(age%24))
 		}
 		if known {
-			in.Workers[1].AnsweredAge = core.Known(answered)
+			in.Workers[1].AnsweredAge, in.Workers[1].FailedAge = core.Known(answered), core.Known(answered/2)
 		}
 		var out wirepb.SyncRequest
 		if err := proto.Unmarshal(wire.AppendSyncRequest(nil, &in), &out); err != nil {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/wire"
 	"github.com/pointsman/pointsman/statesvc/board"
 	"github.com/pointsman/pointsman/statesvc/config"
@@ -36,6 +37,7 @@ type Board interface {
 type Fleet interface {
 	Status() []fleet.Status
 	Ready() <-chan struct{}
+	Suspect(id core.WorkerID, ago time.Duration)
 }
 
 // Meter counts requests by the route that served them.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,9 +29,24 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type engines struct {
 	ready chan struct{}
 	list  []fleet.Status
+
+	mu        sync.Mutex
+	suspected []suspicion
+}
+
+type suspicion struct {
+	id  core.WorkerID
+	ago time.Duration
 }
 
 func (e *engines) Ready() <-chan struct{} { return e.ready }
+
+func (e *engines) Suspect(id core.WorkerID, ago time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.suspected = append(e.suspected, suspicion{id, ago})
+}
+
 func (e *engines) Status() []fleet.Status { return e.list }
 func (e *engines) Counts() fleet.Counts   { return fleet.Counts{} }
 

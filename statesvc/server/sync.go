@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/pointsman/pointsman/core/wire"
 	"github.com/pointsman/pointsman/statesvc/gauges"
@@ -19,6 +20,10 @@ const jsonType = "application/json"
 
 // maxJSONBytes bounds a report in JSON, which people write, not filters.
 const maxJSONBytes = 256 << 10
+
+// suspectWithin bounds the age in milliseconds of a failure that is worth a
+// probe; the regular ones have looked at older ones.
+const suspectWithin = 10_000
 
 // sync is POST /v1/sync (design section 4).
 func (s *Server) sync(w http.ResponseWriter, r *http.Request) {
@@ -41,6 +46,7 @@ func (s *Server) sync(w http.ResponseWriter, r *http.Request) {
 		unavailable(w, "starting", "the engines have not been probed yet; keep the last fleet and try again")
 		return
 	}
+	s.suspect(request)
 	reply, err := s.board.Sync(request)
 	switch {
 	case errors.Is(err, gauges.ErrTooManyContexts):
@@ -51,6 +57,15 @@ func (s *Server) sync(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusInternalServerError, "internal_error", err.Error())
 	default:
 		writeReply(w, r, toProto(reply), inJSON)
+	}
+}
+
+// suspect passes on which workers failed requests.
+func (s *Server) suspect(r *wire.SyncRequest) {
+	for i := range r.Workers {
+		if g := &r.Workers[i]; g.FailedAge.Known && g.FailedAge.N < suspectWithin {
+			s.fleet.Suspect(g.ID, time.Duration(g.FailedAge.N)*time.Millisecond)
+		}
 	}
 }
 

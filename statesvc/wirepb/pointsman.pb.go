@@ -213,6 +213,10 @@ type WorkerGauge struct {
 	// Milliseconds since a request to the worker last began to be answered;
 	// absent when none did.
 	AnsweredAgeMs *uint64 `protobuf:"varint,7,opt,name=answered_age_ms,json=answeredAgeMs,proto3,oneof" json:"answered_age_ms,omitempty"`
+	// Milliseconds since a request to the worker last failed by the worker's
+	// fault; absent when none did. The service probes a worker that failed after
+	// its last probe at once.
+	FailedAgeMs   *uint64 `protobuf:"varint,8,opt,name=failed_age_ms,json=failedAgeMs,proto3,oneof" json:"failed_age_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -292,6 +296,13 @@ func (x *WorkerGauge) GetBreakerOpen() bool {
 func (x *WorkerGauge) GetAnsweredAgeMs() uint64 {
 	if x != nil && x.AnsweredAgeMs != nil {
 		return *x.AnsweredAgeMs
+	}
+	return 0
+}
+
+func (x *WorkerGauge) GetFailedAgeMs() uint64 {
+	if x != nil && x.FailedAgeMs != nil {
+		return *x.FailedAgeMs
 	}
 	return 0
 }
@@ -754,7 +765,7 @@ const file_pointsman_proto_rawDesc = "" +
 	"\x0efilter_version\x18\b \x01(\tR\rfilterVersion\x123\n" +
 	"\aworkers\x18\t \x03(\v2\x19.pointsman.v1.WorkerGaugeR\aworkersB\n" +
 	"\n" +
-	"\b_replica\"\x85\x02\n" +
+	"\b_replica\"\xc0\x02\n" +
 	"\vWorkerGauge\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
 	"\n" +
@@ -765,8 +776,10 @@ const file_pointsman_proto_rawDesc = "" +
 	"recentAges\x12%\n" +
 	"\x0ebreaker_streak\x18\x05 \x01(\rR\rbreakerStreak\x12!\n" +
 	"\fbreaker_open\x18\x06 \x01(\bR\vbreakerOpen\x12+\n" +
-	"\x0fanswered_age_ms\x18\a \x01(\x04H\x00R\ransweredAgeMs\x88\x01\x01B\x12\n" +
-	"\x10_answered_age_ms\"\xe2\x01\n" +
+	"\x0fanswered_age_ms\x18\a \x01(\x04H\x00R\ransweredAgeMs\x88\x01\x01\x12'\n" +
+	"\rfailed_age_ms\x18\b \x01(\x04H\x01R\vfailedAgeMs\x88\x01\x01B\x12\n" +
+	"\x10_answered_age_msB\x10\n" +
+	"\x0e_failed_age_ms\"\xe2\x01\n" +
 	"\tSyncReply\x12\x18\n" +
 	"\areplica\x18\x01 \x01(\x06R\areplica\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x12\n" +

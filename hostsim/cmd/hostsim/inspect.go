@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"text/tabwriter"
@@ -62,7 +63,7 @@ func (c *inspectCmd) Run(con console) error {
 func verdict(file *wasmfile.File) error {
 	problems := wasmfile.CheckImports(file.Imports)
 	if _, ok := file.ABIVersion(); !ok {
-		problems = append(problems, fmt.Errorf("no proxy_abi_version export: no proxy-wasm host takes the module"))
+		problems = append(problems, errors.New("no proxy_abi_version export: no proxy-wasm host takes the module"))
 	}
 	return joined(problems)
 }

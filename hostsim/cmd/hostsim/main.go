@@ -79,8 +79,7 @@ func report(stderr io.Writer, err error) int {
 		return exitGood
 	}
 	fmt.Fprintf(stderr, "hostsim: %s\n", strings.TrimSpace(err.Error()))
-	var usage usageError
-	if errors.As(err, &usage) {
+	if _, usage := errors.AsType[usageError](err); usage {
 		return exitUsage
 	}
 	return exitBad

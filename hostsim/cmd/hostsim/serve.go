@@ -12,6 +12,7 @@ import (
 
 	"github.com/pointsman/pointsman/core/spec"
 	"github.com/pointsman/pointsman/hostsim"
+	"github.com/pointsman/pointsman/hostsim/wasmfile"
 )
 
 // Headers that engines never see (design section 8).
@@ -67,6 +68,10 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 	if err != nil {
 		return err
 	}
+	module, err := readModule(c.Filter)
+	if err != nil {
+		return err
+	}
 	fmt.Fprintf(con.err, "loading %s; the first time takes some seconds\n", c.Filter)
 	fleet := &demo{}
 	if c.Demo > 0 {
@@ -76,7 +81,7 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 		defer fleet.stop()
 		c.State, c.Engine = fleet.stateURL(), fleet.addrs()
 	}
-	proxy, err := c.proxy(document, cfg, logger)
+	proxy, err := c.proxy(module, document, cfg, logger)
 	if err != nil {
 		return err
 	}
@@ -123,9 +128,9 @@ func (c *serveCmd) source() string {
 	return c.Config
 }
 
-func (c *serveCmd) proxy(document []byte, cfg *spec.Config, logger *slog.Logger) (*hostsim.Proxy, error) {
+func (c *serveCmd) proxy(module, document []byte, cfg *spec.Config, logger *slog.Logger) (*hostsim.Proxy, error) {
 	config := hostsim.ProxyConfig{
-		WasmPath: c.Filter, Profile: hostsim.Envoy139, FilterConfig: document,
+		Wasm: module, Profile: hostsim.Envoy139, FilterConfig: document,
 		PluginName: "pointsman", VMID: "pointsman", OnFailure: hostsim.FailReload,
 		HeaderPause: !c.NoHeaderPause, BodyLimit: int(*cfg.MaxBodyBytes) + 1<<20,
 		VMs: c.VMs, Upstream: enginesCluster, Clusters: []hostsim.Cluster{c.engines(cfg)}, Logger: logger,
@@ -135,6 +140,19 @@ func (c *serveCmd) proxy(document []byte, cfg *spec.Config, logger *slog.Logger)
 		config.Clusters = append(config.Clusters, hostsim.Cluster{Name: cfg.State.Cluster, Endpoints: []string{c.State}})
 	}
 	return hostsim.NewProxy(config)
+}
+
+// readModule reads the filter and checks its form, so that a wrong file is one
+// line and not a compiler's report.
+func readModule(path string) ([]byte, error) {
+	module, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("filter: %w", err)
+	}
+	if _, err := wasmfile.Parse(module); err != nil {
+		return nil, fmt.Errorf("filter %s: %w", path, err)
+	}
+	return module, nil
 }
 
 // engines makes the cluster that requests go to. Without known members an

@@ -7,6 +7,7 @@ package host
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 	"unsafe"
@@ -151,6 +152,9 @@ func (a *Arena) Body(size int) (string, error) {
 			break
 		}
 		a.buffer = append(a.buffer, part...)
+	}
+	if len(a.buffer) < size {
+		return "", fmt.Errorf("the host gave %d of %d bytes of the request body", len(a.buffer), size)
 	}
 	return unsafe.String(unsafe.SliceData(a.buffer), len(a.buffer)), nil
 }

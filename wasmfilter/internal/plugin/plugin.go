@@ -33,6 +33,7 @@ type plugin struct {
 	missing  string // members last reported missing
 	warned   bool   // of header-only mode
 	ticking  uint32 // period asked for, in milliseconds
+	faulted  bool   // a fault was logged since the last tick
 }
 
 // New makes the context of a plugin. It is the SDK's entry point.
@@ -118,6 +119,7 @@ func (p *plugin) NewHttpContext(id uint32) types.HttpContext {
 // OnTick implements types.PluginContext.
 func (p *plugin) OnTick() {
 	now := p.clock.Now()
+	p.faulted = false
 	p.flow.Fleet.Expire(now)
 	p.tickStreams()
 	p.warnHeaderOnly()
@@ -169,6 +171,15 @@ func (p *plugin) warnHeaderOnly() {
 	}
 	p.warned = true
 	proxywasm.LogWarnf("this host does not show request bodies to a held request: routing by headers only (%s names the model). Set allow_on_headers_stop_iteration on the plugin to route by bodies", host.HeaderModel)
+}
+
+// fault logs why a request could not be handled, once a tick: what breaks one
+// request breaks many.
+func (p *plugin) fault(err error) {
+	if !p.faulted {
+		p.faulted = true
+		proxywasm.LogErrorf("a request was answered with 500: %v", err)
+	}
 }
 
 // record logs a decision when the configuration asks for it.

@@ -69,10 +69,7 @@ func (s *stream) OnHttpRequestTrailers(int) types.Action {
 
 func (s *stream) bodyComplete() types.Action {
 	body, err := s.plugin.arena.Body(s.size)
-	if err != nil {
-		proxywasm.LogErrorf("body of %d bytes cannot be read: %v", s.size, err)
-	}
-	s.plugin.event = flow.Event{Kind: flow.EventBody, Now: s.plugin.clock.Now(), Body: body}
+	s.plugin.event = flow.Event{Kind: flow.EventBody, Now: s.plugin.clock.Now(), Body: body, BodyErr: err}
 	s.perform(s.request.Step(&s.plugin.event), false)
 	s.plugin.event.Body = ""
 	return s.action()
@@ -94,7 +91,7 @@ func (s *stream) OnHttpResponseHeaders(int, bool) types.Action {
 	}
 	ev := &s.plugin.event
 	*ev = flow.Event{Kind: flow.EventResponse, Now: s.plugin.clock.Now(), Status: host.Status()}
-	if ev.Status >= 500 {
+	if ev.Status >= 400 {
 		flags := host.ResponseFlags()
 		ev.Failure = flags.EngineFailed()
 		ev.Own = flags != 0 && !ev.Failure
@@ -153,6 +150,8 @@ func (s *stream) perform(effects []flow.Effect, outside bool) {
 			s.respond(&e.Response)
 		case flow.EffectReceipt:
 			s.plugin.record(s.request)
+		case flow.EffectFault:
+			s.plugin.fault(e.Fault)
 		case flow.EffectNone, flow.EffectObserve, flow.EffectBind:
 		}
 	}

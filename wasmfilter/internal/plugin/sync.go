@@ -140,6 +140,9 @@ func (s *syncer) reply(p *plugin, seq uint64, headers, size int) {
 		return
 	}
 	message, err := wire.DecodeSyncReply(body)
+	if err == nil && message.Seq != seq {
+		err = fmt.Errorf("the reply is to report %d, not %d", message.Seq, seq)
+	}
 	if err == nil {
 		err = p.flow.Fleet.Apply(message, p.clock.Now())
 	}
