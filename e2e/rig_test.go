@@ -117,11 +117,11 @@ func (r *rig) startEnvoy(s setup, filter string) {
 func (r *rig) startHostsim(s setup, filter string) {
 	log := &syncBuilder{}
 	engines := hostsim.Cluster{
-		Name: "engines", Mode: hostsim.OverrideHost, Endpoints: r.fleet.Addrs(), EndpointHeader: "x-pointsman-endpoint",
+		Name: "engines", Mode: hostsim.OverrideHost, Endpoints: r.fleet.Addrs(), EndpointHeader: "x-pointsman-endpoint", Retries: 2,
 		StripHeaders: []string{"x-pointsman-prefill", "x-pointsman-mode", "x-pointsman-model"},
 	}
 	if r.host.bootstrap == envoytest.OriginalDst {
-		engines.Mode, engines.Endpoints = hostsim.OriginalDst, nil
+		engines.Mode, engines.Endpoints, engines.Retries = hostsim.OriginalDst, nil, 0
 	}
 	proxy, err := hostsim.NewProxy(hostsim.ProxyConfig{
 		WasmPath: module.Module(r.t), FilterConfig: []byte(filter), PluginName: "pointsman", VMID: "pointsman",

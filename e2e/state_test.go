@@ -47,9 +47,9 @@ func TestStateService_never_seen(t *testing.T) {
 			r := newRig(t, h, setup{engines: plainEngines(2), filter: allModels, noState: true})
 			r.requireRefused(r.chat("m", 50), 503, "state_unavailable")
 			r.requireRefused(r.get("/v1/models"), 503, "state_unavailable")
-			r.requireRefused(r.post(`{"model":"other"}`), 404, "model_not_found")
 			r.state.start()
 			r.awaitModels()
+			r.requireRefused(r.post(`{"model":"other"}`), 404, "model_not_found")
 			require.Equal(t, http.StatusOK, r.chat("m", 50).status)
 		})
 		t.Run(h.name+"/host", func(t *testing.T) {

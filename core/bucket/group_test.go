@@ -207,3 +207,17 @@ func TestMembers_contains(t *testing.T) {
 	require.True(t, bucket.Only("z", "x", "y").Contains("x"))
 	require.False(t, bucket.Only("z", "y").Contains("x"))
 }
+
+func TestEngineGroup_leaves_out_the_excluded(t *testing.T) {
+	fleet := plainFleet("a", "b", "c")
+	p := &scripted{}
+	g := plainGroup(t, bucket.Group{Policy: p})
+	req := coretest.Request(1)
+	req.Excluded = fleet.Serving(req.Model)[:2]
+	picked, err := g.Pick(fleet, "b", req)
+	require.NoError(t, err)
+	require.EqualValues(t, "c", picked.Worker.ID)
+	req.Excluded = fleet.Serving(req.Model)
+	_, err = g.Pick(fleet, "b", req)
+	require.Equal(t, &core.NoCandidatesError{Bucket: "b", Stage: core.StagePlain}, err)
+}

@@ -48,13 +48,46 @@ func (f *Fleet) Charge(c *Charge, w *core.Worker, now core.Instant) bool {
 	if !ok {
 		return false
 	}
-	*c = Charge{row: r, id: w.ID, ticket: ticket, probe: probe, at: now, next: r.open}
+	r.hold(c, now)
+	c.ticket, c.probe = ticket, probe
+	return true
+}
+
+// hold links a charge into the engine's list.
+func (r *row) hold(c *Charge, now core.Instant) {
+	*c = Charge{row: r, id: r.worker.ID, at: now, next: r.open}
 	if r.open != nil {
 		r.open.prev = c
 	}
 	r.open = c
 	r.own++
+}
+
+// Move gives a held charge to the engine that the host's transport retry used;
+// the engine that held it did not answer. The request is there already, so a
+// breaker that refuses it is not asked twice. False means that the new engine is
+// nil or not a member and that nothing is held.
+func (f *Fleet) Move(c *Charge, to *core.Worker, now core.Instant) bool {
+	f.Unanswered(c, now)
+	f.Release(c, EndCut, now)
+	if to == nil || f.at(to) == nil {
+		return false
+	}
+	if !f.Charge(c, to, now) {
+		f.at(to).hold(c, now)
+		c.settled = true
+	}
 	return true
+}
+
+// Fault counts a failure of an engine that was tried for a request and never
+// held its charge.
+func (f *Fleet) Fault(w *core.Worker, now core.Instant) {
+	var c Charge
+	if f.Charge(&c, w, now) {
+		f.Unanswered(&c, now)
+		f.Release(&c, EndCut, now)
+	}
 }
 
 // Answered notes how the engine's answer began. A failure counts at once, a good

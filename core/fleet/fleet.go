@@ -100,6 +100,17 @@ func (f *Fleet) Base(adapter string) (string, bool) {
 // modify the list.
 func (f *Fleet) Serving(model string) []*core.Worker { return f.serving[model] }
 
+// ByAddress finds the member at an address, nil when there is none. It looks at
+// every member and is for rare questions.
+func (f *Fleet) ByAddress(address string) *core.Worker {
+	for _, r := range f.slots {
+		if r != nil && r.worker.Address == address {
+			return r.worker
+		}
+	}
+	return nil
+}
+
 // Has reports whether the fleet has a member of that ID.
 func (f *Fleet) Has(id core.WorkerID) bool { return f.rows[id] != nil }
 

@@ -61,6 +61,7 @@ func (r *Request) onResponse(ev *Event) {
 	if r.phase != phaseRouted || ev.Own {
 		return
 	}
+	r.follow(ev)
 	if ev.Failure {
 		r.ctx.Counters.add(EngineFailures)
 		r.ctx.Fleet.Unanswered(&r.charge, ev.Now)
@@ -78,6 +79,7 @@ func (r *Request) onDone(ev *Event) {
 	if r.phase == phaseOver {
 		return
 	}
+	r.follow(ev)
 	if r.charge.Held() {
 		r.ctx.Fleet.Release(&r.charge, ev.End, ev.Now)
 		r.ctx.Counters.add(ChargesReleased)

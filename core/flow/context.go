@@ -20,6 +20,7 @@ type Context struct {
 	maxBody     uint64
 	bodyTimeout core.Instant
 	unplaced    bool // let the host choose while no fleet is known
+	retry       bool // name spare engines for the host's transport retries
 	paths       map[string]chat.Dialect
 
 	seed    uint64
@@ -39,6 +40,7 @@ func NewContext(cfg *spec.Config, router *spec.Router, members *fleet.Fleet, see
 		maxBody:     *cfg.MaxBodyBytes,
 		bodyTimeout: core.Instant(*cfg.BodyTimeoutMillis),
 		unplaced:    cfg.OnNoState == spec.OnNoStateHost,
+		retry:       cfg.TransportRetry,
 		paths:       make(map[string]chat.Dialect, len(cfg.Paths)),
 		seed:        seed,
 	}
@@ -55,6 +57,10 @@ func (c *Context) HeaderOnly() bool { return c.headerOnly }
 // NeedsReceived reports whether the missing-flag proof is still open, so that
 // EventHeaders and EventTick should carry Received.
 func (c *Context) NeedsReceived() bool { return !c.bodySeen && !c.headerOnly }
+
+// NeedsUpstream reports whether EventResponse, and EventDone of a request without
+// a response, should carry Upstream.
+func (c *Context) NeedsUpstream() bool { return c.retry }
 
 // NewRequest begins a request.
 func (c *Context) NewRequest() *Request {
@@ -91,6 +97,8 @@ type Request struct {
 	model    string       // of the model header
 
 	charge  fleet.Charge
+	named   [1 + maxSpares]*core.Worker // engines in the endpoint header, in order
+	spares  int                         // of named, beside the chosen one
 	receipt receipt.Summary
 	bucket  core.BucketRequest
 	pcg     rand.PCG

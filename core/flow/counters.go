@@ -14,6 +14,7 @@ const (
 	ModelsListed             // model lists answered
 	ChargesReleased
 	EngineFailures
+	PicksReplaced // the host's retry went to another engine
 	HeaderOnlyLatched
 	HeaderOnlyRouted
 	firstAnswer
@@ -40,6 +41,7 @@ func (c Counter) Name() string {
 		ModelsListed:      "pointsman_requests_total_outcome=models",
 		ChargesReleased:   "pointsman_charges_released_total",
 		EngineFailures:    "pointsman_engine_failures_total",
+		PicksReplaced:     "pointsman_pick_replaced_total",
 		HeaderOnlyLatched: "pointsman_header_only_latched_total",
 		HeaderOnlyRouted:  "pointsman_header_only_routed_total",
 	}[c]

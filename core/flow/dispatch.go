@@ -14,7 +14,7 @@ var errPair = errors.New("a prefill/decode pair was picked and cannot be dispatc
 // dispatch charges the complete selection and sends the request (invariant I3).
 // The breaker may have closed the door since the pick; the request is then
 // refused, not moved to an engine nobody picked.
-func (r *Request) dispatch(now core.Instant, picked bucket.BucketPick) {
+func (r *Request) dispatch(now core.Instant, chosen *bucket.Bucket, picked bucket.BucketPick) {
 	pick, ok := picked.Plain()
 	if !ok {
 		r.fail(errPair)
@@ -29,7 +29,11 @@ func (r *Request) dispatch(now core.Instant, picked bucket.BucketPick) {
 	r.receipt.Chosen, r.receipt.Reason = pick.Worker.ID, pick.Reason
 	r.ctx.Counters.add(RequestsRouted)
 	r.ctx.Counters.picked(pick.Reason)
-	r.effects = append(r.effects, Effect{Kind: EffectRoute, Endpoint: pick.Worker.Address})
+	r.named[0] = pick.Worker
+	if r.ctx.retry {
+		r.chooseSpares(chosen)
+	}
+	r.effects = append(r.effects, Effect{Kind: EffectRoute, Endpoint: r.endpoint()})
 	r.emit(EffectContinue)
 	r.emit(EffectReceipt)
 }

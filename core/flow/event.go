@@ -54,6 +54,10 @@ type Event struct {
 	// for another reason.
 	Failure, Own bool
 
+	// EventResponse and EventDone, where Context.NeedsUpstream: address of the
+	// engine the host used last, empty when unknown.
+	Upstream string
+
 	// EventDone.
 	End fleet.End
 }
@@ -78,7 +82,7 @@ const (
 // Effect is one thing the host must do.
 type Effect struct {
 	Kind     EffectKind
-	Endpoint string   // EffectRoute: literal ip:port
+	Endpoint string   // EffectRoute: literal ip:port, or several with commas between
 	Response Response // EffectRespond
 	Fault    error    // EffectFault: may name engines, so it is never sent to a client
 }

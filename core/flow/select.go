@@ -27,11 +27,11 @@ func (r *Request) route(now core.Instant, asked string, input core.Tokens, peak 
 	}
 	r.seed()
 	r.bucket = core.BucketRequest{Model: route.Model, Asked: route.Asked, Input: input, Peak: peak, Now: now, Rand: r.rand}
-	picked, ok := r.selectEngines(route)
+	chosen, picked, ok := r.selectEngines(route)
 	if !ok {
 		return
 	}
-	r.dispatch(now, picked)
+	r.dispatch(now, chosen, picked)
 }
 
 // seed starts the request's random source. Only requests that reach selection
@@ -54,15 +54,15 @@ func (r *Request) unplaced() {
 }
 
 // selectEngines tries the buckets in order until one gives a complete selection.
-func (r *Request) selectEngines(route spec.Target) (bucket.BucketPick, bool) {
+func (r *Request) selectEngines(route spec.Target) (*bucket.Bucket, bucket.BucketPick, bool) {
 	buckets, err := r.resolve(route.Resolver)
 	if err != nil {
 		r.fail(err)
-		return bucket.BucketPick{}, false
+		return nil, bucket.BucketPick{}, false
 	}
 	if len(buckets) == 0 {
 		r.refuse(CodeBadRequest, r.tooLong())
-		return bucket.BucketPick{}, false
+		return nil, bucket.BucketPick{}, false
 	}
 	rejected, missing := false, core.StageNone
 	for _, b := range buckets {
@@ -70,12 +70,12 @@ func (r *Request) selectEngines(route spec.Target) (bucket.BucketPick, bool) {
 		if err == nil {
 			r.receipt.Tried(receipt.Try{Bucket: b.ID(), Verdict: receipt.VerdictPicked})
 			r.receipt.Bucket = b.ID()
-			return picked, true
+			return b, picked, true
 		}
 		r.receipt.Tried(tryOf(b.ID(), err))
 		if !core.Advance(err) {
 			r.fail(err)
-			return bucket.BucketPick{}, false
+			return nil, bucket.BucketPick{}, false
 		}
 		if errors.Is(err, core.ErrRejected) {
 			rejected = true
@@ -84,7 +84,7 @@ func (r *Request) selectEngines(route spec.Target) (bucket.BucketPick, bool) {
 		}
 	}
 	r.refuse(exhausted(rejected, missing))
-	return bucket.BucketPick{}, false
+	return nil, bucket.BucketPick{}, false
 }
 
 // resolve lists the buckets to try. A prompt of unknown length goes where the

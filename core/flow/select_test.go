@@ -185,7 +185,7 @@ func TestDispatch_refuses_when_the_door_closed_since_the_pick(t *testing.T) {
 			picked := pick(t, m.Fleet, bucket.Plain(group))
 			news(m)
 			r := m.NewRequest()
-			r.dispatch(0, picked)
+			r.dispatch(0, nil, picked)
 			require.Equal(t, []EffectKind{EffectRespond, EffectReceipt}, kinds(r.effects))
 			code, message := refusal(t, r.effects)
 			require.Equal(t, CodeBreakerOpen, code)
@@ -202,7 +202,7 @@ func TestDispatch_of_a_pair_is_a_fault(t *testing.T) {
 	m := newMachine(t, oneBucket, p, d)
 	group := bucket.Group{Policy: m.policy()}
 	r := m.NewRequest()
-	r.dispatch(0, pick(t, m.Fleet, bucket.PD(group, group)))
+	r.dispatch(0, nil, pick(t, m.Fleet, bucket.PD(group, group)))
 	require.Equal(t, errPair, r.effects[0].Fault)
 	code, _ := refusal(t, r.effects)
 	require.Equal(t, CodeInternal, code)

@@ -30,6 +30,10 @@ type Config struct {
 	// EndpointMode says how the host reads the endpoint header: override_host
 	// (default) or original_dst.
 	EndpointMode string `json:"endpoint_mode"`
+	// TransportRetry names up to two further engines beside the chosen one, for
+	// the host to retry on when the chosen one cannot be reached or breaks off
+	// before it answers. The host's route must retry (override_host only).
+	TransportRetry bool `json:"transport_retry"`
 	// Paths are the routed request paths. Default: /v1/chat/completions and
 	// /v1/completions.
 	Paths []string `json:"paths"`

@@ -56,6 +56,9 @@ func (v *validator) root() {
 	if len(c.Proxy) > maxLabel {
 		v.add("proxy", fmt.Sprintf("is %d bytes long", len(c.Proxy)), fmt.Sprintf("use %d at most", maxLabel))
 	}
+	if c.TransportRetry && c.EndpointMode == EndpointOriginalDst {
+		v.add("transport_retry", "an original_dst host retries on the engine that failed", `use "endpoint_mode": "override_host" or leave it out`)
+	}
 	v.paths()
 	v.between("max_body_bytes", c.MaxBodyBytes, 1, MaxBody)
 	v.between("body_timeout_ms", c.BodyTimeoutMillis, 1, maxDuration)

@@ -171,6 +171,9 @@ func (c *serveCmd) engines(cfg *spec.Config) hostsim.Cluster {
 	}
 	if cfg.EndpointMode == spec.EndpointOverrideHost && len(members) > 0 {
 		cluster.Mode, cluster.Endpoints = hostsim.OverrideHost, members
+		if cfg.TransportRetry {
+			cluster.Retries = 2
+		}
 	}
 	return cluster
 }

@@ -99,21 +99,30 @@ func Property(path ...string) core.Count {
 	return core.Known(binary.LittleEndian.Uint64(raw))
 }
 
+// Upstream is the address of the engine that the host used last for this stream,
+// empty when there is none.
+func Upstream() string {
+	raw, err := proxywasm.GetProperty([]string{"upstream", "address"})
+	if err != nil {
+		return ""
+	}
+	return string(raw)
+}
+
 // Received is how many bytes of the request the host has, headers included.
 func Received() core.Count { return Property("request", "total_size") }
 
 // Flags are the host's response flags (envoy.md 5).
 type Flags uint64
 
-// The flags that mean the engine could not be reached, broke off or timed out,
-// and the one that means the client left.
+// The flags that mean the engine could not be reached, broke off or timed out.
 const (
-	flagUpstreamTimeout  Flags = 0x4
-	flagRemoteReset      Flags = 0x10
-	flagConnectFailure   Flags = 0x20
-	flagConnectionClosed Flags = 0x40
-	flagDownstreamClosed Flags = 0x4000
-	engineFailed               = flagUpstreamTimeout | flagRemoteReset | flagConnectFailure | flagConnectionClosed
+	flagUpstreamTimeout  Flags = 1 << 2
+	flagRemoteReset      Flags = 1 << 4
+	flagConnectFailure   Flags = 1 << 5
+	flagConnectionClosed Flags = 1 << 6
+	flagProtocolError    Flags = 1 << 23 // also an answer that broke off
+	engineFailed               = flagUpstreamTimeout | flagRemoteReset | flagConnectFailure | flagConnectionClosed | flagProtocolError
 )
 
 // ResponseFlags reads the flags, none when the host has set none.
@@ -121,9 +130,6 @@ func ResponseFlags() Flags { return Flags(Property("response", "flags").N) }
 
 // EngineFailed reports whether the engine is to blame.
 func (f Flags) EngineFailed() bool { return f&engineFailed != 0 }
-
-// ClientLeft reports whether the client closed the connection.
-func (f Flags) ClientLeft() bool { return f&flagDownstreamClosed != 0 }
 
 // window bounds one read of the body, so that the host's copy into guest memory
 // stays small whatever the size of the body.

@@ -12,13 +12,14 @@ import (
 // effects. It decides nothing.
 type stream struct {
 	types.DefaultHttpContext
-	plugin  *plugin
-	id      uint32
-	request *flow.Request // nil once the stream is over
-	size    int           // bytes of body buffered by the host
-	held    bool          // the request is paused
-	own     bool          // the response is the router's own
-	over    bool          // nothing more to tell the request until the end
+	plugin   *plugin
+	id       uint32
+	request  *flow.Request // nil once the stream is over
+	size     int           // bytes of body buffered by the host
+	held     bool          // the request is paused
+	own      bool          // the response is the router's own
+	answered bool          // response headers came
+	over     bool          // nothing more to tell the request until the end
 }
 
 // OnHttpRequestHeaders implements types.HttpContext.
@@ -96,6 +97,10 @@ func (s *stream) OnHttpResponseHeaders(int, bool) types.Action {
 		ev.Failure = flags.EngineFailed()
 		ev.Own = flags != 0 && !ev.Failure
 	}
+	if s.plugin.flow.NeedsUpstream() {
+		ev.Upstream = host.Upstream()
+	}
+	s.answered = true
 	s.perform(s.request.Step(ev), false)
 	return types.ActionContinue
 }
@@ -110,6 +115,9 @@ func (s *stream) OnHttpStreamDone() {
 	*ev = flow.Event{Kind: flow.EventDone, Now: s.plugin.clock.Now()}
 	if !s.own && !s.over {
 		ev.End = endOf(host.ResponseFlags())
+		if !s.answered && s.plugin.flow.NeedsUpstream() {
+			ev.Upstream = host.Upstream()
+		}
 	}
 	s.request.Step(ev)
 	s.request, s.over, s.held = nil, true, false
