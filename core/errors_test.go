@@ -47,7 +47,7 @@ func TestErrors_classes_stage_and_text(t *testing.T) {
 			require.EqualError(t, tt.err, tt.text)
 			for _, err := range []error{tt.err, fmt.Errorf("request 7: %w", tt.err)} {
 				for _, class := range classes {
-					require.Equal(t, class == tt.class, errors.Is(err, class), "%v", class)
+					require.Equal(t, errors.Is(class, tt.class), errors.Is(err, class), "%v", class)
 				}
 				require.Equal(t, tt.advance, core.Advance(err))
 				require.Equal(t, tt.stage, core.StageOf(err))

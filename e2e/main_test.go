@@ -9,7 +9,6 @@ import (
 	"github.com/pointsman/pointsman/e2e/envoytest"
 )
 
-//nolint:gochecknoglobals // one module for the test process
 var module envoytest.Builder
 
 func TestMain(m *testing.M) {

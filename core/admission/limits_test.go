@@ -11,12 +11,13 @@ import (
 	"github.com/pointsman/pointsman/core/admission"
 )
 
-func limit(n uint64) *uint64 { return &n }
+//go:fix inline
+func limit(n uint64) *uint64 { return new(n) }
 
 func all(n uint64) admission.Limits {
 	return admission.Limits{
-		MaxRunningRequests: limit(n), MaxWaitingRequests: limit(n), MaxKVTokens: limit(n),
-		MaxPendingPrefillTokens: limit(n), MaxInflightRequests: limit(n),
+		MaxRunningRequests: new(n), MaxWaitingRequests: new(n), MaxKVTokens: new(n),
+		MaxPendingPrefillTokens: new(n), MaxInflightRequests: new(n),
 	}
 }
 

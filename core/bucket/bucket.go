@@ -92,7 +92,7 @@ func (b *Bucket) EngineGroups() []*EngineGroup { return slices.Clone(b.spec.Grou
 
 // Pick asks the bucket's groups for a complete selection. Its error tells
 // through core.Advance whether the next bucket may be tried.
-func (b *Bucket) Pick(registry Registry, req *core.BucketRequest) (BucketPick, error) {
+func (b *Bucket) Pick(registry Registry, req *core.BucketRequest) (Selection, error) {
 	return b.spec.Groups.pick(registry, b.spec.ID, req)
 }
 

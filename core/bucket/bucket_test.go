@@ -108,9 +108,9 @@ func TestBucket_pair_uses_both_memberships(t *testing.T) {
 	require.False(t, isPlain)
 }
 
-func TestBucketPick_candidates(t *testing.T) {
+func TestSelection_candidates(t *testing.T) {
 	fleet := pdFleet()
-	require.Empty(t, bucket.BucketPick{}.Candidates())
+	require.Empty(t, bucket.Selection{}.Candidates())
 	for want, groups := range map[string]bucket.Groups{
 		"plain": bucket.Plain(group(&scripted{})),
 		"p1 p2": bucket.PD(group(&scripted{}), group(&scripted{})),
@@ -157,7 +157,7 @@ func TestBucket_failure_keeps_the_stage_it_happened_in(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := mustNew(t, bucket.Spec{ID: "pd", Groups: bucket.PD(tt.prefill, tt.decode)})
 			pick, err := b.Pick(pdFleet(), coretest.Request(1))
-			require.Equal(t, bucket.BucketPick{}, pick, "half a pair is discarded")
+			require.Equal(t, bucket.Selection{}, pick, "half a pair is discarded")
 			require.Equal(t, tt.stage, core.StageOf(err))
 			require.Equal(t, tt.advance, core.Advance(err))
 			require.ErrorContains(t, err, `bucket "pd": `)

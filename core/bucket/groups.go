@@ -6,7 +6,7 @@ import "github.com/pointsman/pointsman/core"
 // Only Plain and PD make them, so a bucket with one half of a pair, or with both
 // shapes, cannot be written down.
 type Groups interface {
-	pick(registry Registry, bucket string, req *core.BucketRequest) (BucketPick, error)
+	pick(registry Registry, bucket string, req *core.BucketRequest) (Selection, error)
 	engineGroups() []*EngineGroup
 }
 
@@ -22,12 +22,12 @@ func PD(prefill, decode Group) Groups {
 
 type plain struct{ engines *EngineGroup }
 
-func (p plain) pick(registry Registry, bucket string, req *core.BucketRequest) (BucketPick, error) {
+func (p plain) pick(registry Registry, bucket string, req *core.BucketRequest) (Selection, error) {
 	engine, err := p.engines.Pick(registry, bucket, req)
 	if err != nil {
-		return BucketPick{}, err
+		return Selection{}, err
 	}
-	return BucketPick{first: engine, candidates: p.engines.candidates}, nil
+	return Selection{first: engine, candidates: p.engines.candidates}, nil
 }
 
 func (p plain) engineGroups() []*EngineGroup { return []*EngineGroup{p.engines} }
@@ -35,23 +35,23 @@ func (p plain) engineGroups() []*EngineGroup { return []*EngineGroup{p.engines} 
 type pair struct{ prefill, decode *EngineGroup }
 
 // pick discards the prefill engine when no decode engine joins it.
-func (p pair) pick(registry Registry, bucket string, req *core.BucketRequest) (BucketPick, error) {
+func (p pair) pick(registry Registry, bucket string, req *core.BucketRequest) (Selection, error) {
 	prefill, err := p.prefill.Pick(registry, bucket, req)
 	if err != nil {
-		return BucketPick{}, err
+		return Selection{}, err
 	}
 	decode, err := p.decode.Pick(registry, bucket, req)
 	if err != nil {
-		return BucketPick{}, err
+		return Selection{}, err
 	}
-	return BucketPick{first: prefill, decode: decode, candidates: p.prefill.candidates}, nil
+	return Selection{first: prefill, decode: decode, candidates: p.prefill.candidates}, nil
 }
 
 func (p pair) engineGroups() []*EngineGroup { return []*EngineGroup{p.prefill, p.decode} }
 
-// BucketPick is a complete selection: one plain engine, or a pair of one bucket
+// Selection is a complete selection: one plain engine, or a pair of one bucket
 // (invariant I2). The zero value is neither; it comes with an error only.
-type BucketPick struct {
+type Selection struct {
 	first      core.Pick      // plain or prefill
 	decode     core.Pick      // of a pair
 	candidates []*core.Worker // of the first
@@ -59,10 +59,10 @@ type BucketPick struct {
 
 // Candidates lists the engines that the plain or the prefill engine was chosen
 // among, in ID order. The list is read-only and valid until the next pick.
-func (p BucketPick) Candidates() []*core.Worker { return p.candidates }
+func (p Selection) Candidates() []*core.Worker { return p.candidates }
 
 // Plain gives the engine that serves the whole request, false for a pair.
-func (p BucketPick) Plain() (core.Pick, bool) {
+func (p Selection) Plain() (core.Pick, bool) {
 	if p.first.Worker == nil || p.decode.Worker != nil {
 		return core.Pick{}, false
 	}
@@ -70,7 +70,7 @@ func (p BucketPick) Plain() (core.Pick, bool) {
 }
 
 // Pair gives the prefill and the decode engine, false for a plain pick.
-func (p BucketPick) Pair() (prefill, decode core.Pick, isPair bool) {
+func (p Selection) Pair() (prefill, decode core.Pick, isPair bool) {
 	if p.decode.Worker == nil {
 		return core.Pick{}, core.Pick{}, false
 	}

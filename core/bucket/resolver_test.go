@@ -21,7 +21,7 @@ func bounds(t testing.TB, id string, rank uint32, least, most, context int) *buc
 		if n < 0 {
 			return nil
 		}
-		return coretest.Ptr(core.Tokens(n))
+		return new(core.Tokens(n))
 	}
 	return mustNew(t, bucket.Spec{
 		ID: id, Rank: rank, Min: limit(least), Max: limit(most), MaxContext: limit(context),

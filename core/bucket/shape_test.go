@@ -40,7 +40,7 @@ func TestGroups_cannot_hold_a_partial_or_mixed_shape(t *testing.T) {
 			 func (half) engineGroups() []*bucket.EngineGroup { return nil }
 			 var _ bucket.Groups = half{}`, "does not implement",
 		},
-		"half a selection": {`var _ = bucket.BucketPick{decode: g}`, "unexported field"},
+		"half a selection": {`var _ = bucket.Selection{decode: g}`, "unexported field"},
 	}
 	check := compiler(t)
 	for name, tt := range tests {

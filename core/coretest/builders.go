@@ -45,4 +45,6 @@ func NativeReport() *core.LoadReport {
 }
 
 // Ptr points at a value, as optional limits want it.
-func Ptr[T any](v T) *T { return &v }
+//
+//go:fix inline
+func Ptr[T any](v T) *T { return new(v) }

@@ -14,7 +14,7 @@ var errPair = errors.New("a prefill/decode pair was picked and cannot be dispatc
 // dispatch charges the complete selection and sends the request (invariant I3).
 // The breaker may have closed the door since the pick; the request is then
 // refused, not moved to an engine nobody picked.
-func (r *Request) dispatch(now core.Instant, chosen *bucket.Bucket, picked bucket.BucketPick) {
+func (r *Request) dispatch(now core.Instant, chosen *bucket.Bucket, picked bucket.Selection) {
 	pick, ok := picked.Plain()
 	if !ok {
 		r.fail(errPair)

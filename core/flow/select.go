@@ -54,15 +54,15 @@ func (r *Request) unplaced() {
 }
 
 // selectEngines tries the buckets in order until one gives a complete selection.
-func (r *Request) selectEngines(route spec.Target) (*bucket.Bucket, bucket.BucketPick, bool) {
+func (r *Request) selectEngines(route spec.Target) (*bucket.Bucket, bucket.Selection, bool) {
 	buckets, err := r.resolve(route.Resolver)
 	if err != nil {
 		r.fail(err)
-		return nil, bucket.BucketPick{}, false
+		return nil, bucket.Selection{}, false
 	}
 	if len(buckets) == 0 {
 		r.refuse(CodeBadRequest, r.tooLong())
-		return nil, bucket.BucketPick{}, false
+		return nil, bucket.Selection{}, false
 	}
 	rejected, missing := false, core.StageNone
 	for _, b := range buckets {
@@ -75,7 +75,7 @@ func (r *Request) selectEngines(route spec.Target) (*bucket.Bucket, bucket.Bucke
 		r.receipt.Tried(tryOf(b.ID(), err))
 		if !core.Advance(err) {
 			r.fail(err)
-			return nil, bucket.BucketPick{}, false
+			return nil, bucket.Selection{}, false
 		}
 		if errors.Is(err, core.ErrRejected) {
 			rejected = true
@@ -84,7 +84,7 @@ func (r *Request) selectEngines(route spec.Target) (*bucket.Bucket, bucket.Bucke
 		}
 	}
 	r.refuse(exhausted(rejected, missing))
-	return nil, bucket.BucketPick{}, false
+	return nil, bucket.Selection{}, false
 }
 
 // resolve lists the buckets to try. A prompt of unknown length goes where the

@@ -160,7 +160,7 @@ func TestFault_of_a_body_that_cannot_be_read(t *testing.T) {
 }
 
 // pick makes a selection by hand.
-func pick(t *testing.T, registry bucket.Registry, groups bucket.Groups) bucket.BucketPick {
+func pick(t *testing.T, registry bucket.Registry, groups bucket.Groups) bucket.Selection {
 	t.Helper()
 	b, err := bucket.New(bucket.Spec{ID: "b", Groups: groups})
 	require.NoError(t, err)

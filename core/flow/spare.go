@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"strings"
+
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/bucket"
 )
@@ -27,11 +29,17 @@ func (r *Request) chooseSpares(b *bucket.Bucket) {
 
 // endpoint is the value of the endpoint header.
 func (r *Request) endpoint() string {
-	value := r.named[0].Address
-	for _, w := range r.named[1 : 1+r.spares] {
-		value += "," + w.Address
+	if r.spares == 0 {
+		return r.named[0].Address
 	}
-	return value
+	var value strings.Builder
+	for i, w := range r.named[:1+r.spares] {
+		if i > 0 {
+			value.WriteByte(',')
+		}
+		value.WriteString(w.Address)
+	}
+	return value.String()
 }
 
 // follow moves the charge to the engine that the host used in the end. The

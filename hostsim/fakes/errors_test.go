@@ -118,8 +118,13 @@ func TestRankHeader(t *testing.T) {
 		value   string
 		status  int
 	}{
-		{VLLM, "1", 200}, {VLLM, "2", 400}, {VLLM, "-1", 400}, {VLLM, "x", 200},
-		{SGLang, "1", 200}, {SGLang, "2", 400}, {SGLang, "x", 400},
+		{VLLM, "1", 200},
+		{VLLM, "2", 400},
+		{VLLM, "-1", 400},
+		{VLLM, "x", 200},
+		{SGLang, "1", 200},
+		{SGLang, "2", 400},
+		{SGLang, "x", 400},
 	} {
 		s := start(t, Config{Dialect: tc.dialect, Ranks: 2})
 		require.Equal(t, tc.status, s.post(chatPath, hello, header, tc.value).status, fmt.Sprint(tc))

@@ -47,10 +47,11 @@ func (p *process) infer(api api) http.HandlerFunc {
 func (x *exchange) answer(r *http.Request, rec *Record) ending {
 	body, err := readBody(x.w, r, x.cfg.BodyLimit)
 	x.rec.noteBody(rec, body)
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		return x.fail(&apiError{status: http.StatusRequestEntityTooLarge,
-			message: "body is larger than " + strconv.FormatInt(x.cfg.BodyLimit, 10) + " bytes, send less"})
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return x.fail(&apiError{
+			status:  http.StatusRequestEntityTooLarge,
+			message: "body is larger than " + strconv.FormatInt(x.cfg.BodyLimit, 10) + " bytes, send less",
+		})
 	}
 	if err != nil {
 		return ending{outcome: Aborted}
@@ -184,7 +185,7 @@ func (p *process) pickRank(h http.Header) (*scheduler, *apiError) {
 	case header != "" && err != nil && p.cfg.Dialect == SGLang:
 		return nil, badRequest("", "X-Data-Parallel-Rank must be a number from 0 to %d", len(p.ranks)-1)
 	case header == "" || err != nil:
-		return p.ranks[(p.nextRank.Add(1)-1)%uint64(len(p.ranks))], nil
+		return p.ranks[(p.nextRank.Add(1)-1)%uint64(len(p.ranks))], nil //nolint:nilerr // vLLM ignores what is not a number
 	case n < 0 || n >= len(p.ranks):
 		return nil, badRequest("", "data-parallel rank %d is out of range, the engine has ranks 0 to %d", n, len(p.ranks)-1)
 	}

@@ -22,7 +22,7 @@ func TestRequestsTellWhatArrived(t *testing.T) {
 	require.Equal(t, chatPath, r.Path)
 	require.Equal(t, s.Addr(), r.Host)
 	require.Equal(t, "yes", r.Header.Get("X-Probe"))
-	require.Equal(t, hello, string(r.Body))
+	require.JSONEq(t, hello, string(r.Body))
 	require.EqualValues(t, len(hello), r.BodyLength)
 	require.Equal(t, sha256.Sum256([]byte(hello)), r.BodySHA256)
 	require.Equal(t, Completed, r.Outcome)

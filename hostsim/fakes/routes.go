@@ -3,6 +3,7 @@ package fakes
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 )
 
@@ -56,11 +57,9 @@ func (p *process) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeDetail(w, http.StatusNotFound)
 		return
 	}
-	for _, m := range rt.methods {
-		if m == r.Method {
-			rt.serve(w, r)
-			return
-		}
+	if slices.Contains(rt.methods, r.Method) {
+		rt.serve(w, r)
+		return
 	}
 	w.Header()["Allow"] = rt.methods
 	writeDetail(w, http.StatusMethodNotAllowed)

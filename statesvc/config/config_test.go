@@ -45,8 +45,8 @@ func TestRead_referenceShowsEverySettingAtItsDefault(t *testing.T) {
 
 func keys(t reflect.Type) []string {
 	var list []string
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
+		f := f
 		name := f.Tag.Get("yaml")
 		if name == "-" {
 			continue
@@ -206,6 +206,6 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("version: 1\nfleet:\n  static: [{address: '[::1]:1', models: [a]}]\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		cfg, err := config.Parse(text, noEnv)
-		require.True(t, (cfg == nil) != (err == nil))
+		require.NotEqual(t, (cfg == nil), (err == nil))
 	})
 }

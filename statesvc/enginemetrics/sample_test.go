@@ -125,7 +125,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, page []byte, ranks int) {
 		s, err := enginemetrics.Parse(page, ranks)
-		require.True(t, (s == nil) != (err == nil))
+		require.NotEqual(t, (s == nil), (err == nil))
 		if s != nil {
 			require.False(t, s.Report.Native())
 		}

@@ -35,7 +35,7 @@ type member struct {
 	address     netip.AddrPort // invalid until resolved
 	resolvedAt  time.Time
 	probedAt    time.Time // beginning of the last probe
-	moved       bool // the address changed since the last bring-up
+	moved       bool      // the address changed since the last bring-up
 	verdict     Health
 	life        life
 	recoveries  uint64

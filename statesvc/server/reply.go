@@ -67,7 +67,7 @@ func fillState(out *wirepb.WorkerState, report *wirepb.LoadReport, s *wire.Worke
 	report.KvUsed, report.KvTotal = optional(&r.KVUsed), optional(&r.KVTotal)
 	report.KvCapacity, report.RunningCapacity = optional(&r.KVCapacity), optional(&r.RunningCapacity)
 	if r.PrefillRate > 0 {
-		report.PrefillRate = proto.Float64(r.PrefillRate)
+		report.PrefillRate = new(r.PrefillRate)
 	}
 	out.Report = report
 }

@@ -216,7 +216,8 @@ func TestServer_connectionsAreBounded(t *testing.T) {
 }
 
 func timeoutError(err error) error {
-	if e, ok := err.(net.Error); ok && e.Timeout() {
+	var e net.Error
+	if errors.As(err, &e) {
 		return err
 	}
 	return http.ErrAbortHandler

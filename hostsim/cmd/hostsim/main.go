@@ -23,7 +23,7 @@ const (
 )
 
 // version is set by the linker.
-var version = "dev" //nolint:gochecknoglobals // set by the linker
+var version = "dev"
 
 type cli struct {
 	Serve   serveCmd         `cmd:"" help:"Serve HTTP through filter.wasm, as a proxy with the filter would."`

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"runtime/debug"
 
 	"github.com/alecthomas/kong"
 	"github.com/pointsman/pointsman/statesvc"
@@ -18,6 +17,9 @@ const (
 	exitBad   = 1
 	exitUsage = 2
 )
+
+// version is set by the linker.
+var version = "dev"
 
 const description = `The state service watches the engines, adds up what the filters have in flight, and tells every filter context the fleet and its load.
 
@@ -46,7 +48,7 @@ func doMain(ctx context.Context, restore func(), argv []string, getenv func(stri
 	parser, err := kong.New(&args,
 		kong.Name("statesvc"), kong.Description(description),
 		kong.Writers(stdout, stderr), kong.Exit(func(code int) { exit = code }),
-		kong.Vars{"version": version()},
+		kong.Vars{"version": version},
 	)
 	if err != nil {
 		return complain(stderr, err, exitUsage)
@@ -79,7 +81,7 @@ func complain(stderr io.Writer, err error, code int) int {
 
 // serve runs the service until ctx ends or it fails by itself.
 func serve(ctx context.Context, restore func(), cfg *config.Config, log *slog.Logger) error {
-	service, err := statesvc.New(cfg, statesvc.Options{Logger: log, Version: version()})
+	service, err := statesvc.New(cfg, statesvc.Options{Logger: log, Version: version})
 	if err != nil {
 		return err
 	}
@@ -92,19 +94,4 @@ func serve(ctx context.Context, restore func(), cfg *config.Config, log *slog.Lo
 	}
 	restore()
 	return errors.Join(err, service.Stop(context.Background()))
-}
-
-// version names the module's version and the commit it was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	text := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && s.Value != "" {
-			text += " " + s.Value[:min(12, len(s.Value))]
-		}
-	}
-	return text
 }

@@ -2,8 +2,6 @@
 package version
 
 // Version is the release and Commit the source revision of this build.
-//
-//nolint:gochecknoglobals // set by the linker
 var (
 	Version = "dev"
 	Commit  = "unknown"
