@@ -12,7 +12,6 @@ import (
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/bucket"
-	"github.com/pointsman/pointsman/core/coretest"
 )
 
 // bounds makes a bucket; -1 is no bound.

@@ -4,7 +4,6 @@ import (
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/wire"
 	"github.com/pointsman/pointsman/statesvc/wirepb"
-	"google.golang.org/protobuf/proto"
 )
 
 // toProto turns a reply into the generated form. Messages are cut from slabs, so
