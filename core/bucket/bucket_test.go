@@ -166,9 +166,8 @@ func TestBucket_failure_keeps_the_stage_it_happened_in(t *testing.T) {
 }
 
 func TestNew_lists_every_problem(t *testing.T) {
-	n := coretest.Ptr[core.Tokens]
 	_, err := bucket.New(bucket.Spec{
-		ID: " ", Min: n(10), Max: n(5), MaxContext: n(0),
+		ID: " ", Min: new(core.Tokens(10)), Max: new(core.Tokens(5)), MaxContext: new(core.Tokens(0)),
 		Groups: bucket.PD(group(nil, "a", "b", "a", "a", ""), group(&scripted{refuses: core.StageDecode})),
 	})
 	require.ErrorIs(t, err, core.ErrInvalid)
@@ -203,7 +202,7 @@ func TestBucket_says_what_it_is_made_of(t *testing.T) {
 }
 
 func TestBucket_bounded(t *testing.T) {
-	n := coretest.Ptr[core.Tokens](1)
+	n := new(core.Tokens(1))
 	groups := bucket.Plain(group(&scripted{}))
 	for spec, want := range map[*bucket.Spec]bool{
 		{ID: "b"}: false, {ID: "b", Min: n}: true, {ID: "b", Max: n}: true, {ID: "b", MaxContext: n}: true,

@@ -60,7 +60,7 @@ func Example() {
 // exampleBuckets makes a short bucket of P1 and D1 and a long one of P3 and D3.
 func exampleBuckets(loads policy.LoadView) (*bucket.Resolver, error) {
 	pair := func(id string, most, context core.Tokens, prefill, decode core.WorkerID) (*bucket.Bucket, error) {
-		limits := admission.Limits{MaxInflightRequests: coretest.Ptr[uint64](64)}
+		limits := admission.Limits{MaxInflightRequests: new(uint64(64))}
 		p, first := policy.NewPowerOfTwo(policy.DefaultChoices, limits, loads)
 		d, second := policy.NewPowerOfTwo(policy.DefaultChoices, limits, loads)
 		if err := errors.Join(first, second); err != nil {

@@ -179,7 +179,7 @@ func TestE01_empty_pool_is_unavailable(t *testing.T) {
 func TestG04_input_above_capacity_reaches_neither_leg(t *testing.T) {
 	prefill, decode := &scripted{}, &scripted{}
 	r := resolver(t, mustNew(t, bucket.Spec{
-		ID: "pd", MaxContext: coretest.Ptr[core.Tokens](8192), Groups: bucket.PD(group(prefill), group(decode)),
+		ID: "pd", MaxContext: new(core.Tokens(8192)), Groups: bucket.PD(group(prefill), group(decode)),
 	}))
 	list, err := r.Resolve(8193, core.Count{})
 	require.NoError(t, err)

@@ -43,8 +43,3 @@ func NativeReport() *core.LoadReport {
 		KVCapacity: core.Known(1000), RunningCapacity: core.Known(10),
 	}
 }
-
-// Ptr points at a value, as optional limits want it.
-//
-//go:fix inline
-func Ptr[T any](v T) *T { return new(v) }

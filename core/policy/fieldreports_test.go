@@ -105,7 +105,7 @@ func TestA26_engine_above_the_cap_is_never_picked(t *testing.T) {
 		report.KVUsed, report.KVTotal = core.Known(used), core.Known(used)
 		loads.SetReport(engines[i], report)
 	}
-	limits := admission.Limits{MaxKVTokens: coretest.Ptr[uint64](800)}
+	limits := admission.Limits{MaxKVTokens: new(uint64(800))}
 	for _, p := range []picker{roundRobin(t, limits, loads), random(t, limits, loads)} {
 		for seed := range uint64(100) {
 			require.Same(t, engines[1], take(t, p, engines, coretest.PickRequest(seed, core.StageDecode)), p.Name())
@@ -197,7 +197,7 @@ func TestJ07_kv_usage_triggers_beside_request_counts(t *testing.T) {
 	full := coretest.NativeReport()
 	full.KVTotal = core.Known(1000)
 	loads.SetReport(engines[0], full)
-	limits := admission.Limits{MaxKVTokens: coretest.Ptr[uint64](1000), MaxInflightRequests: coretest.Ptr[uint64](64)}
+	limits := admission.Limits{MaxKVTokens: new(uint64(1000)), MaxInflightRequests: new(uint64(64))}
 	p := roundRobin(t, limits, loads)
 	for range 10 {
 		require.Same(t, engines[1], take(t, p, engines, coretest.PickRequest(1, core.StagePlain)))

@@ -55,10 +55,10 @@ func TestPowerOfTwo_single_candidate_is_observed_and_admitted(t *testing.T) {
 	req := coretest.PickRequest(1, core.StageDecode)
 	req.Rand = nil // nothing to sample
 
-	require.Same(t, engines[0], take(t, powerOf(t, 2, admission.Limits{MaxKVTokens: coretest.Ptr[uint64](901)}, loads), engines, req))
+	require.Same(t, engines[0], take(t, powerOf(t, 2, admission.Limits{MaxKVTokens: new(uint64(901))}, loads), engines, req))
 	require.Equal(t, 1, loads.Reads(engines[0]))
 
-	_, err := powerOf(t, 2, admission.Limits{MaxKVTokens: coretest.Ptr[uint64](900)}, loads).Pick(engines, req)
+	_, err := powerOf(t, 2, admission.Limits{MaxKVTokens: new(uint64(900))}, loads).Pick(engines, req)
 	var rejected *core.AdmissionError
 	require.ErrorAs(t, err, &rejected)
 	require.Equal(t, core.AdmissionError{
@@ -76,7 +76,7 @@ func TestPowerOfTwo_rejection_of_the_winner_is_final(t *testing.T) {
 	loser.Running = core.Known(9)
 	loads.SetReport(engines[0], winner)
 	loads.SetReport(engines[1], loser)
-	p := powerOf(t, 2, admission.Limits{MaxKVTokens: coretest.Ptr[uint64](1000)}, loads)
+	p := powerOf(t, 2, admission.Limits{MaxKVTokens: new(uint64(1000))}, loads)
 	for seed := range uint64(20) {
 		_, err := p.Pick(engines, coretest.PickRequest(seed, core.StagePlain))
 		require.Equal(t, core.WorkerID("w0000"), core.Rejections(err)[0].Worker)

@@ -217,8 +217,7 @@ func TestServer_connectionsAreBounded(t *testing.T) {
 }
 
 func timeoutError(err error) error {
-	var e net.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
 		return err
 	}
 	return http.ErrAbortHandler
