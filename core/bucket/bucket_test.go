@@ -179,7 +179,7 @@ invalid configuration: bucket " ": prefill: worker id a is repeated
 invalid configuration: bucket " ": prefill: the group has no policy
 invalid configuration: bucket " ": decode: scripted does not serve decode`)
 
-	_, err = bucket.New(bucket.Spec{ID: "b", Min: n(10), MaxContext: n(9)})
+	_, err = bucket.New(bucket.Spec{ID: "b", Min: new(core.Tokens(10)), MaxContext: new(core.Tokens(9))})
 	require.EqualError(t, err, `invalid configuration: bucket "b": min 10 is above max context 9
 invalid configuration: bucket "b": no engine groups`)
 }
