@@ -11,9 +11,6 @@ import (
 	"github.com/pointsman/pointsman/core/admission"
 )
 
-//go:fix inline
-func limit(n uint64) *uint64 { return new(n) }
-
 func all(n uint64) admission.Limits {
 	return admission.Limits{
 		MaxRunningRequests: new(n), MaxWaitingRequests: new(n), MaxKVTokens: new(n),
@@ -33,12 +30,12 @@ func TestLimits_check(t *testing.T) {
 	}{
 		"zero value admits everything":    {admission.Limits{}, full, ""},
 		"below every cap":                 {all(6), full, ""},
-		"running at the cap":              {admission.Limits{MaxRunningRequests: limit(5)}, full, admission.MaxRunningRequests},
-		"waiting at the cap":              {admission.Limits{MaxWaitingRequests: limit(5)}, full, admission.MaxWaitingRequests},
-		"kv at the cap":                   {admission.Limits{MaxKVTokens: limit(5)}, full, admission.MaxKVTokens},
-		"pending prefill at the cap":      {admission.Limits{MaxPendingPrefillTokens: limit(5)}, full, admission.MaxPendingPrefillTokens},
-		"in-flight at the cap":            {admission.Limits{MaxInflightRequests: limit(5)}, full, admission.MaxInflightRequests},
-		"above the cap":                   {admission.Limits{MaxKVTokens: limit(4)}, full, admission.MaxKVTokens},
+		"running at the cap":              {admission.Limits{MaxRunningRequests: new(uint64(5))}, full, admission.MaxRunningRequests},
+		"waiting at the cap":              {admission.Limits{MaxWaitingRequests: new(uint64(5))}, full, admission.MaxWaitingRequests},
+		"kv at the cap":                   {admission.Limits{MaxKVTokens: new(uint64(5))}, full, admission.MaxKVTokens},
+		"pending prefill at the cap":      {admission.Limits{MaxPendingPrefillTokens: new(uint64(5))}, full, admission.MaxPendingPrefillTokens},
+		"in-flight at the cap":            {admission.Limits{MaxInflightRequests: new(uint64(5))}, full, admission.MaxInflightRequests},
+		"above the cap":                   {admission.Limits{MaxKVTokens: new(uint64(4))}, full, admission.MaxKVTokens},
 		"first violated cap is reported":  {all(5), full, admission.MaxRunningRequests},
 		"unknown metrics fail open":       {all(1), core.Metrics{}, ""},
 		"in-flight is known with no load": {all(1), core.Metrics{Inflight: 1}, admission.MaxInflightRequests},
@@ -59,7 +56,7 @@ func TestLimits_check(t *testing.T) {
 }
 
 func TestLimits_rejection_names_engine_value_and_cap(t *testing.T) {
-	limits := admission.Limits{MaxKVTokens: limit(800)}
+	limits := admission.Limits{MaxKVTokens: new(uint64(800))}
 	got, admitted := limits.Check("engine-1", core.Metrics{KVTokens: core.Known(950)})
 	require.False(t, admitted)
 	require.Equal(t, core.Rejection{Worker: "engine-1", Limit: "max_kv_tokens", Value: 950, Cap: 800}, got)
@@ -114,7 +111,7 @@ func TestLimits_json_names(t *testing.T) {
 
 func TestLimits_empty(t *testing.T) {
 	require.True(t, admission.Limits{}.Empty())
-	require.False(t, admission.Limits{MaxInflightRequests: limit(1)}.Empty())
+	require.False(t, admission.Limits{MaxInflightRequests: new(uint64(1))}.Empty())
 }
 
 // An engine without any report is unknown, neither idle nor saturated.
@@ -128,11 +125,11 @@ func TestE05_engine_without_report_is_unknown(t *testing.T) {
 // fail open.
 func TestE10_basic_report_feeds_running_and_waiting_only(t *testing.T) {
 	basic := &core.LoadReport{Running: core.Known(9), Waiting: core.Known(9)}
-	kv := admission.Limits{MaxKVTokens: limit(1), MaxPendingPrefillTokens: limit(1)}
+	kv := admission.Limits{MaxKVTokens: new(uint64(1)), MaxPendingPrefillTokens: new(uint64(1))}
 	_, admitted := kv.Check("w", core.NewMetrics(basic, 0))
 	require.True(t, admitted)
 
-	running := admission.Limits{MaxRunningRequests: limit(9)}
+	running := admission.Limits{MaxRunningRequests: new(uint64(9))}
 	_, admitted = running.Check("w", core.NewMetrics(basic, 0))
 	require.False(t, admitted)
 }
@@ -140,7 +137,7 @@ func TestE10_basic_report_feeds_running_and_waiting_only(t *testing.T) {
 // A decode engine holds KV blocks for a transfer that never reports: nothing
 // runs, and the KV cap alone sees it.
 func TestG16_kv_cap_catches_blocks_held_without_running(t *testing.T) {
-	limits := admission.Limits{MaxRunningRequests: limit(64), MaxKVTokens: limit(1000)}
+	limits := admission.Limits{MaxRunningRequests: new(uint64(64)), MaxKVTokens: new(uint64(1000))}
 	report := &core.LoadReport{Running: core.Known(0), KVTotal: core.Known(1000)}
 	got, admitted := limits.Check("d1", core.NewMetrics(report, 0))
 	require.False(t, admitted)

@@ -46,7 +46,6 @@ func TestRead_referenceShowsEverySettingAtItsDefault(t *testing.T) {
 func keys(t reflect.Type) []string {
 	var list []string
 	for f := range t.Fields() {
-		f := f
 		name := f.Tag.Get("yaml")
 		if name == "-" {
 			continue

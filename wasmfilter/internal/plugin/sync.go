@@ -51,8 +51,11 @@ func (s *syncer) configure(cfg *spec.Config) error {
 	s.timeout = uint32(*cfg.State.TimeoutMillis)
 	s.cluster = cfg.State.Cluster
 	s.headers = [][2]string{
-		{":method", "POST"}, {":path", wire.SyncPath}, {":authority", cfg.State.Authority},
-		{"content-type", wire.ContentType}, {"accept", wire.ContentType},
+		{":method", "POST"},
+		{":path", wire.SyncPath},
+		{":authority", cfg.State.Authority},
+		{"content-type", wire.ContentType},
+		{"accept", wire.ContentType},
 	}
 	if name := cfg.State.TokenEnv; name != "" {
 		token, ok := syscall.Getenv(name)
