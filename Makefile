@@ -54,6 +54,11 @@ envoy: build wasm .venv-envoy-$(ENVOY)/installed ## Run the demo behind a real E
 bench: ## Run the benchmarks; compare two saved outputs with benchstat
 	go test -run '^$$' -bench . -benchmem ./core/... ./statesvc/... ./hostsim/...
 
+.PHONY: soak
+soak: wasm build envoys ## Send 1,000,000 requests through each Envoy and check that nothing grows (SOAK_FLAGS)
+	go build -trimpath -o bin/soak ./e2e/soak/cmd/soak
+	bin/soak $(SOAK_FLAGS)
+
 .PHONY: fuzz
 fuzz: ## Fuzz every target for FUZZTIME (30s) each
 	@for pkg in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \

@@ -115,20 +115,31 @@ func (r *rig) startEnvoy(s setup, filter string) {
 }
 
 func (r *rig) startHostsim(s setup, filter string) {
-	log := &syncBuilder{}
+	r.runHostsim(r.hostsimConfig(s, filter, r.fleet.Addrs(), r.state.addr))
+}
+
+// hostsimConfig is the counterpart of the shipped bootstraps.
+func (r *rig) hostsimConfig(s setup, filter string, addrs []string, state string) hostsim.ProxyConfig {
 	engines := hostsim.Cluster{
-		Name: "engines", Mode: hostsim.OverrideHost, Endpoints: r.fleet.Addrs(), EndpointHeader: "x-pointsman-endpoint", Retries: 2,
+		Name: "engines", Mode: hostsim.OverrideHost, Endpoints: addrs, EndpointHeader: "x-pointsman-endpoint", Retries: 2,
 		StripHeaders: []string{"x-pointsman-prefill", "x-pointsman-mode", "x-pointsman-model"},
 	}
 	if r.host.bootstrap == envoytest.OriginalDst {
 		engines.Mode, engines.Endpoints, engines.Retries = hostsim.OriginalDst, nil, 0
 	}
-	proxy, err := hostsim.NewProxy(hostsim.ProxyConfig{
+	return hostsim.ProxyConfig{
 		WasmPath: module.Module(r.t), FilterConfig: []byte(filter), PluginName: "pointsman", VMID: "pointsman",
 		HeaderPause: !s.noHeaderPause, BodyLimit: 33 << 20, VMs: max(s.concurrency, 1), Seed: s.seed,
-		Upstream: "engines", Clusters: []hostsim.Cluster{engines, {Name: "pointsman_state", Endpoints: []string{r.state.addr}}},
-		Logger: slog.New(slog.NewTextHandler(log, nil)),
-	})
+		Upstream: "engines", Clusters: []hostsim.Cluster{engines, {Name: "pointsman_state", Endpoints: []string{state}}},
+	}
+}
+
+func (r *rig) runHostsim(cfg hostsim.ProxyConfig) {
+	log := &syncBuilder{}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+	}
+	proxy, err := hostsim.NewProxy(cfg)
 	require.NoError(r.t, err)
 	r.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

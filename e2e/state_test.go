@@ -20,7 +20,7 @@ func plainEngines(n int) []fakes.Config {
 func TestStateService_comes_and_goes(t *testing.T) {
 	for _, h := range oneOfEach() {
 		t.Run(h.name, func(t *testing.T) {
-			r := newRig(t, h, setup{engines: plainEngines(2), filter: allModels})
+			r := newRig(t, h, setup{engines: plainEngines(2), filter: allModels, extra: `"transport_retry":true,`})
 			r.state.stop()
 			counts := many(100, 4, func(int) string { return r.chat("m", 50).engine() })
 			require.Equal(t, map[string]int{"engine-0": 50, "engine-1": 50}, counts)

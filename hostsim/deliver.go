@@ -33,6 +33,9 @@ func (x *exchange) deliver(w http.ResponseWriter) (whole bool) {
 			x.out.written(len(it.data))
 		}
 		if over && whole {
+			if begun && w.Header().Get("Content-Length") == "" {
+				_ = rc.Flush() // Keeps net/http from announcing a length that the upstream did not.
+			}
 			return gone != nil
 		}
 		// What came before a cut reaches the client. A failed flush shows in the next write, or as the end of the

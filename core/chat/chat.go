@@ -66,6 +66,9 @@ func Peek(body string, dialect Dialect) (Facts, error) {
 	if trimmed == "" || trimmed[0] != '{' {
 		return facts, refuse("the request body must be a JSON object")
 	}
+	if len(body) <= validateUpTo && tooDeep(trimmed) {
+		return facts, refuse("the request body nests deeper than " + strconv.Itoa(maxDepth) + " levels")
+	}
 	if trimmed[len(trimmed)-1] != '}' || (len(body) <= validateUpTo && !gjson.Valid(body)) {
 		return facts, refuse("the request body is not valid JSON")
 	}

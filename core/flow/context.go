@@ -26,6 +26,8 @@ type Context struct {
 	seed    uint64
 	ordinal uint64 // selections begun so far
 
+	fleetBy core.Instant // until when requests wait for the first fleet; 0 before any did
+
 	bodySeen   bool // the host has shown a held request's body: it honours the header pause
 	headerOnly bool // the host has been proven not to
 	pool       []*Request
@@ -86,6 +88,21 @@ func (c *Context) recycle(r *Request) {
 	}
 }
 
+// fleetWait is how long requests wait for a context's first fleet, in
+// milliseconds: the default time-out of a sync, and as long again for one more
+// try. A context that replaces another under load then fails no request.
+const fleetWait = 2 * spec.DefaultSyncTimeout
+
+// waits reports whether a request may wait for the first fleet. The first that
+// asks sets the limit for all, so that a context without a state service makes
+// its clients wait only once.
+func (c *Context) waits(now core.Instant) bool {
+	if c.fleetBy == 0 {
+		c.fleetBy = now + fleetWait
+	}
+	return now < c.fleetBy
+}
+
 // Request is one stream.
 type Request struct {
 	ctx      *Context
@@ -95,6 +112,7 @@ type Request struct {
 	received core.Count   // at the headers
 	length   core.Count   // announced body length
 	model    string       // of the model header
+	asked    question     // what waits for the first fleet
 
 	charge  fleet.Charge
 	named   [1 + maxSpares]*core.Worker // engines in the endpoint header, in order
@@ -113,6 +131,7 @@ const (
 	phaseNew      phase = iota
 	phasePassed         // not ours: nothing to do
 	phaseBody           // waiting for the body
+	phaseFleet          // waiting for the first fleet
 	phaseRouted         // sent to an engine
 	phaseAnswered       // answered by the router
 	phaseOver           // recycled
@@ -125,8 +144,9 @@ func (r *Request) begin(c *Context) {
 // Receipt is the record of the request's decision, valid until EventDone.
 func (r *Request) Receipt() *receipt.Summary { return &r.receipt }
 
-// Waiting reports whether the request waits for its body and so wants ticks.
-func (r *Request) Waiting() bool { return r.phase == phaseBody }
+// Waiting reports whether the request waits for its body or for the first fleet
+// and so wants ticks.
+func (r *Request) Waiting() bool { return r.phase == phaseBody || r.phase == phaseFleet }
 
 // Step takes one event and returns what the host must do, in order. An event
 // that nothing waits for has no effect.

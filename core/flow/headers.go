@@ -60,9 +60,13 @@ func (r *Request) refuseTooLarge() {
 	r.refuse(CodePayloadTooLarge, fmt.Sprintf("the request body is larger than %d bytes", r.ctx.maxBody))
 }
 
-// onTick looks after a request that waits for its body: it finds out that the
-// host will never show it, or that the client takes too long.
+// onTick looks after a request that waits: for the first fleet, or for its body,
+// which the host may never show and the client may take too long to send.
 func (r *Request) onTick(ev *Event) {
+	if r.phase == phaseFleet {
+		r.route(ev.Now, r.asked.model, r.asked.input, r.asked.peak)
+		return
+	}
 	if r.phase != phaseBody {
 		return
 	}

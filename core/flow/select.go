@@ -18,7 +18,7 @@ func (r *Request) route(now core.Instant, asked string, input core.Tokens, peak 
 	route, ok := r.ctx.Router.Route(asked, r.ctx.Fleet)
 	if !r.ctx.Fleet.Known() {
 		// Nor are adapters known, so an unknown name proves nothing.
-		r.unplaced()
+		r.unplaced(now, question{asked, input, peak})
 		return
 	}
 	if !ok {
@@ -42,15 +42,27 @@ func (r *Request) seed() {
 	r.pcg.Seed(r.ctx.seed, r.ctx.ordinal)
 }
 
-// unplaced handles a request while no fleet is known (design section 7).
-func (r *Request) unplaced() {
-	if !r.ctx.unplaced {
+// question is what a request asks of the router.
+type question struct {
+	model string
+	input core.Tokens
+	peak  core.Count
+}
+
+// unplaced handles a request while no fleet is known (design section 7). A
+// context that has just begun holds it back until its first sync.
+func (r *Request) unplaced(now core.Instant, q question) {
+	switch {
+	case r.ctx.unplaced:
+		r.phase = phasePassed
+		r.ctx.Counters.add(RequestsUnplaced)
+		r.emit(EffectContinue)
+	case r.ctx.waits(now):
+		r.phase, r.asked = phaseFleet, q
+		r.emit(EffectPause)
+	default:
 		r.refuse(CodeStateUnavailable, "the router does not know its engines yet; try again")
-		return
 	}
-	r.phase = phasePassed
-	r.ctx.Counters.add(RequestsUnplaced)
-	r.emit(EffectContinue)
 }
 
 // selectEngines tries the buckets in order until one gives a complete selection.

@@ -15,13 +15,19 @@ import (
 func TestNo_fleet(t *testing.T) {
 	for _, body := range []string{`{"model":"m"}`, `{"model":"perhaps an adapter"}`} {
 		m := newMachine(t, oneBucket)
-		_, effects := m.chat(body)
-		code, message := refusal(t, effects)
+		r, effects := m.chat(body)
+		require.Equal(t, []EffectKind{EffectPause}, kinds(effects), "the first sync may be on its way")
+		require.True(t, r.Waiting())
+		m.now += fleetWait
+		code, message := refusal(t, r.Step(&Event{Kind: EventTick, Now: m.now}))
 		require.Equal(t, CodeStateUnavailable, code)
 		require.Equal(t, "the router does not know its engines yet; try again", message)
+		_, effects = m.chat(body)
+		code, _ = refusal(t, effects)
+		require.Equal(t, CodeStateUnavailable, code, "a context makes its clients wait only once")
 
 		m = newMachine(t, `"on_no_state":"host",`+oneBucket)
-		r, effects := m.chat(body)
+		r, effects = m.chat(body)
 		require.Equal(t, []EffectKind{EffectContinue}, kinds(effects), "the host chooses")
 		require.Equal(t, uint64(1), m.Counters[RequestsUnplaced])
 		require.Empty(t, r.Step(&Event{Kind: EventResponse, Status: 500}))
@@ -32,6 +38,28 @@ func TestNo_fleet(t *testing.T) {
 	_, effects := m.chat(`{`)
 	code, _ := refusal(t, effects)
 	require.Equal(t, CodeBadRequest, code, "a bad body is the client's fault whatever is known")
+}
+
+// A context that replaces another begins without a fleet: its first requests are
+// held until its first sync, and leave nothing behind if their clients give up.
+func TestFirst_fleet_frees_what_waits(t *testing.T) {
+	m := newMachine(t, oneBucket)
+	known, _ := m.chat(`{"model":"m"}`)
+	unknown, _ := m.chat(`{"model":"other"}`)
+	gone, _ := m.chat(`{"model":"m"}`)
+	m.now += fleetWait - 1
+	require.Equal(t, []EffectKind{EffectPause}, kinds(known.Step(&Event{Kind: EventTick, Now: m.now})))
+	gone.Step(&Event{Kind: EventDone, Now: m.now})
+
+	m.apply(wire.SyncReply{Full: true, Workers: engines(1)})
+	routed := known.Step(&Event{Kind: EventTick, Now: m.now})
+	require.Equal(t, []EffectKind{EffectRoute, EffectContinue, EffectReceipt}, kinds(routed))
+	require.False(t, known.Waiting())
+	code, _ := refusal(t, unknown.Step(&Event{Kind: EventTick, Now: m.now}))
+	require.Equal(t, CodeModelNotFound, code)
+	require.Equal(t, uint64(1), m.inflight())
+	m.answer(known, 200)
+	require.Zero(t, m.inflight())
 }
 
 func TestNo_engine(t *testing.T) {

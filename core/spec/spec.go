@@ -25,7 +25,9 @@ type Config struct {
 	// are the fleet and nothing is shared.
 	State *State `json:"state"`
 	// OnNoState says what to do while no fleet is known: reject (default), or
-	// host: let the host's own load balancer choose (override_host only).
+	// host: let the host's own load balancer choose (override_host only). Before
+	// requests are rejected they wait for the first fleet, for the first two
+	// seconds that a filter has any.
 	OnNoState string `json:"on_no_state"`
 	// EndpointMode says how the host reads the endpoint header: override_host
 	// (default) or original_dst.

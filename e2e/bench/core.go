@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -26,7 +27,7 @@ func (s *suite) core(ctx context.Context) error {
 		"package", "benchmark", "ns", "bytes", "allocations")
 	for _, b := range microbenchmarks() {
 		s.progress("core: %s", b[0])
-		cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", b[1], "-benchmem", "-count", fmt.Sprint(min(s.Rounds, 3)), b[0])
+		cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", b[1], "-benchmem", "-count", strconv.Itoa(min(s.Rounds, 3)), b[0])
 		cmd.Dir = s.Parts.Root
 		out, err := cmd.CombinedOutput()
 		if err != nil {

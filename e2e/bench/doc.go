@@ -4,7 +4,8 @@
 //
 // Every comparison is made in interleaved rounds (A B A B ...) on one machine and
 // ratios are taken within a round, so that what else the machine does cancels.
-// Tables give medians with the smallest and largest round. Processor time is
+// Rounds are short and many rather than few and long. Tables give the median
+// round with the first and third quartile. Processor time is
 // utime + stime of a named process; the load generator and the engines are other
 // processes and are not in it.
 package bench

@@ -87,7 +87,7 @@ func (s *suite) guestTimes(m *hostsim.Module) error {
 				chat := guest.NewChat(body)
 				var spent table.Series
 				for range s.Rounds {
-					d, err := g.RequestTime(chat, s.count(2000))
+					d, err := g.RequestTime(chat, s.count(300))
 					if err != nil {
 						return err
 					}

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/pointsman/pointsman/e2e/bench/engine"
@@ -15,12 +16,19 @@ import (
 // manyThreads is the larger of the two numbers of worker threads compared.
 const manyThreads = 4
 
+// starts bounds how often every Envoy is started.
+const starts = 5
+
 // memory compares the resident memory of Envoys with one and with several
 // worker threads, each with and without the filter.
 func (s *suite) memory(ctx context.Context) error {
 	t := s.table("memory", "Resident memory of Envoy", "", "workers", "what", "plain, MiB", "with filter, MiB", "added, MiB")
 	t.Notes = []string{"After 4 KB chats on 64 connections, so that every worker thread has served some. Per VM: what a further worker thread adds with the filter, less what it adds without."}
-	for _, n := range []int{4, 1000} {
+	sizes := s.Workers
+	if len(sizes) == 0 {
+		sizes = []int{4, 1000}
+	}
+	for _, n := range sizes {
 		if err := s.memoryOf(ctx, t, n); err != nil {
 			return err
 		}
@@ -30,7 +38,7 @@ func (s *suite) memory(ctx context.Context) error {
 
 func (s *suite) memoryOf(ctx context.Context, t *table.Table, workers int) error {
 	var plain, filter [manyThreads + 1]table.Series // by number of threads
-	for range s.Rounds {
+	for range min(s.Rounds, starts) {
 		for _, threads := range []int{1, manyThreads} {
 			s.progress("memory: %d workers, %d threads", workers, threads)
 			a, b, err := s.residentWith(ctx, workers, threads)
@@ -40,7 +48,7 @@ func (s *suite) memoryOf(ctx context.Context, t *table.Table, workers int) error
 			plain[threads], filter[threads] = append(plain[threads], a), append(filter[threads], b)
 		}
 	}
-	name := fmt.Sprint(workers)
+	name := strconv.Itoa(workers)
 	for _, threads := range []int{1, manyThreads} {
 		p, f := plain[threads], filter[threads]
 		t.Row(name, fmt.Sprintf("%d worker threads", threads), p.Text(1), f.Text(1), f.Minus(p).Text(1))

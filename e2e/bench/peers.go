@@ -47,7 +47,7 @@ func (s *suite) peers(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.peerRows(ctx, t, all, "1 KB streamed", streaming, s.count(2*streaming), load.Chat(engine.Model, 1<<10, true)); err != nil {
+	if err := s.peerRows(ctx, t, all, "1 KB streamed", streaming, s.count(streaming), load.Chat(engine.Model, 1<<10, true)); err != nil {
 		return err
 	}
 	return t.Write(s.out)

@@ -17,11 +17,11 @@ const busy = 8
 func (s *suite) perRound(body int) int {
 	switch {
 	case body <= 8<<10:
-		return s.count(3000)
-	case body <= 128<<10:
 		return s.count(1000)
+	case body <= 128<<10:
+		return s.count(300)
 	}
-	return s.count(120)
+	return s.count(50)
 }
 
 // requests compares an Envoy with the filter to the same Envoy without, over

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pointsman/pointsman/e2e/bench/engine"
 	"github.com/pointsman/pointsman/e2e/bench/load"
 	"github.com/pointsman/pointsman/e2e/bench/rig"
 	"github.com/pointsman/pointsman/e2e/bench/table"
@@ -95,7 +96,7 @@ func each(rounds []slice, figure func(*slice) float64) table.Series {
 // Figures of a slice, in microseconds.
 func proxyPerRequest(s *slice) float64 { return micros(s.proxy, s.Requests) }
 func pathPerRequest(s *slice) float64  { return micros(s.proxy+s.state, s.Requests) }
-func proxyPerChunk(s *slice) float64   { return micros(s.proxy, s.Chunks) }
+func proxyPerChunk(s *slice) float64   { return micros(s.proxy, s.Requests*engine.Chunks) }
 func stateShare(s *slice) float64      { return 100 * float64(s.state) / float64(s.Elapsed) }
 
 // quantile gives a figure that is a quantile of times, in milliseconds.

@@ -21,8 +21,11 @@ type Options struct {
 	// Scale multiplies the number of requests of each round; 1 is thousands of
 	// small requests over all rounds.
 	Scale float64
-	// Workers and Bodies are the sizes of table "requests"; empty is all.
+	// Workers and Bodies are the sizes in the sections requests, builds and
+	// memory; empty is all.
 	Workers, Bodies []int
+	// Builds are further builds of the filter to compare in section "builds".
+	Builds []string
 	// Command is what a person types to get the tables.
 	Command string
 	// Progress is told what is being measured; nil is nobody.
@@ -31,7 +34,7 @@ type Options struct {
 
 // Sections are the parts of the suite in their order, by the names that Run takes.
 func Sections() []string {
-	return []string{"requests", "streams", "latency", "memory", "sync", "guest", "core", "peers"}
+	return []string{"requests", "streams", "latency", "memory", "sync", "guest", "core", "peers", "builds"}
 }
 
 // suite is one run.
@@ -50,14 +53,14 @@ func Run(ctx context.Context, o Options, sections []string, out io.Writer) error
 	defer os.RemoveAll(scratch)
 	o.Parts.Scratch = scratch
 	if o.Parts.Patience == 0 {
-		o.Parts.Patience = time.Minute
+		o.Parts.Patience = 2 * time.Minute
 	}
 	s := &suite{Options: o, out: out}
 	known := map[string]func(context.Context) error{
 		"requests": s.requests, "streams": s.streams, "latency": s.latency, "memory": s.memory,
-		"sync": s.sync, "guest": s.guest, "core": s.core, "peers": s.peers,
+		"sync": s.sync, "guest": s.guest, "core": s.core, "peers": s.peers, "builds": s.builds,
 	}
-	fmt.Fprintf(out, "Machine: %d processors, %s/%s, %s. Figures are medians over %d interleaved rounds (smallest to largest round).\n\n",
+	fmt.Fprintf(out, "Machine: %d processors, %s/%s, %s. Figures are medians over %d interleaved rounds (first to third quartile); ratios and differences are taken within a round.\n\n",
 		runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), o.Rounds)
 	for _, name := range sections {
 		measure := known[name]

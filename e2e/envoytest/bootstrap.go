@@ -3,6 +3,7 @@ package envoytest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"strconv"
 
@@ -73,6 +74,7 @@ func (e *editor) listener(l document, addr string) {
 	e.address(l, addr)
 	chain := l["filter_chains"].([]any)[0].(document)
 	hcm := chain["filters"].([]any)[0].(document)["typed_config"].(document)
+	maps.Copy(hcm, e.options.Manager)
 	for _, f := range hcm["http_filters"].([]any) {
 		filter := f.(document)
 		if filter["name"] == "pointsman" {

@@ -47,6 +47,8 @@ type Options struct {
 	NoHeaderPause bool     // leave out allow_on_headers_stop_iteration
 	Concurrency   int      // worker threads; 0 is 1
 	Env           map[string]string
+	Manager       map[string]any // further settings of the connection manager, over the shipped ones
+	Trace         bool           // log every call between Envoy and the module
 }
 
 // Envoy is a running proxy.
@@ -61,7 +63,7 @@ type Envoy struct {
 func Start(t testing.TB, o Options) *Envoy {
 	t.Helper()
 	e := Launch(t, o)
-	require.Eventually(t, e.live, 60*time.Second, 50*time.Millisecond, "envoy %s is not live:\n%s", o.Version, &e.log)
+	require.Eventually(t, e.live, 180*time.Second, 50*time.Millisecond, "envoy %s is not live:\n%s", o.Version, &e.log)
 	return e
 }
 
@@ -76,16 +78,29 @@ func Launch(t testing.TB, o Options) *Envoy {
 	}
 	config, err := bootstrap(o, e.addr, e.admin)
 	require.NoError(t, err)
+	e.run(t, o, binary, config)
+	return e
+}
+
+// run starts the process with a bootstrap and further flags.
+func (e *Envoy) run(t testing.TB, o Options, binary string, config []byte, flags ...string) {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "bootstrap.json")
 	require.NoError(t, os.WriteFile(path, config, 0o600))
-	e.cmd = exec.Command(binary, "-c", path, "--concurrency", strconv.Itoa(max(o.Concurrency, 1)),
-		"--disable-hot-restart", "--log-level", "warning", "--component-log-level", "wasm:info")
+	level := "wasm:info"
+	if o.Trace {
+		level = "wasm:trace"
+	}
+	args := append([]string{
+		"-c", path, "--concurrency", strconv.Itoa(max(o.Concurrency, 1)),
+		"--disable-hot-restart", "--log-level", "warning", "--component-log-level", level,
+	}, flags...)
+	e.cmd = exec.Command(binary, args...)
 	e.cmd.Stdout, e.cmd.Stderr = &e.log, &e.log
 	e.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, e.cmd.Start())
 	go func() { defer close(e.done); _ = e.cmd.Wait() }()
 	t.Cleanup(e.Kill)
-	return e
 }
 
 // Binary finds an installed Envoy.

@@ -68,7 +68,7 @@ func (f *fleet) fill(reply *wirepb.SyncReply) {
 			})
 		}
 		reply.States = append(reply.States, &wirepb.WorkerState{Id: id, Generation: 1, OthersInflight: uint32(f.version % 3), Report: &wirepb.LoadReport{
-			AgeMs: 100, Running: proto.Uint64(f.version % 8), Waiting: proto.Uint64(0), KvUsed: proto.Uint64(1000 + f.version), KvTotal: proto.Uint64(2000), KvCapacity: proto.Uint64(65536),
+			AgeMs: 100, Running: new(f.version % 8), Waiting: new(uint64(0)), KvUsed: new(1000 + f.version), KvTotal: new(uint64(2000)), KvCapacity: new(uint64(65536)),
 		}})
 	}
 }

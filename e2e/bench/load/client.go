@@ -41,7 +41,6 @@ func (c *Client) Close() {
 // Result is what came of a run.
 type Result struct {
 	Requests int
-	Chunks   int // of streamed answers
 	Elapsed  time.Duration
 	// Whole is the time to the end of each answer, First to the first byte of
 	// its body, both from when the request was due.
@@ -50,7 +49,6 @@ type Result struct {
 
 func (r *Result) add(a exchange, waited time.Duration) {
 	r.Requests++
-	r.Chunks += a.chunks
 	r.Whole = append(r.Whole, waited+a.whole)
 	r.First = append(r.First, waited+a.first)
 }

@@ -21,7 +21,6 @@ func newConn(raw net.Conn) *conn { return &conn{raw: raw, r: bufio.NewReaderSize
 // exchange is one request and its answer.
 type exchange struct {
 	first, whole time.Duration
-	chunks       int
 }
 
 // do sends a request and reads its answer. Any status but 200 is an error.
@@ -45,7 +44,7 @@ func (c *conn) do(request []byte) (exchange, error) {
 	}
 	x.first = time.Since(start)
 	if chunked {
-		x.chunks, err = c.chunks()
+		err = c.skipChunks()
 	} else {
 		_, err = c.r.Discard(length)
 	}
@@ -87,23 +86,22 @@ func (c *conn) head() (length int, chunked bool, err error) {
 	return length, chunked, nil
 }
 
-// chunks reads a chunked body and counts its pieces.
-func (c *conn) chunks() (n int, err error) {
+// skipChunks reads a chunked body to its end.
+func (c *conn) skipChunks() error {
 	for {
 		line, err := c.r.ReadSlice('\n')
 		if err != nil {
-			return n, err
+			return err
 		}
 		size, err := strconv.ParseInt(string(bytes.TrimSpace(line)), 16, 32)
 		if err != nil {
-			return n, err
+			return err
 		}
 		if _, err := c.r.Discard(int(size) + 2); err != nil {
-			return n, err
+			return err
 		}
 		if size == 0 {
-			return n, nil
+			return nil
 		}
-		n++
 	}
 }

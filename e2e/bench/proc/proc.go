@@ -9,7 +9,11 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
+
+// outputDelay bounds the wait for the output of a process that has ended.
+const outputDelay = 5 * time.Second
 
 // keepOutput bounds what is kept of a process's output, for error messages.
 const keepOutput = 16 << 10
@@ -29,8 +33,9 @@ func Start(name, program string, args, env []string) (*Process, error) {
 	return p, p.start()
 }
 
-// StartPiped is Start with the child's standard output for the caller to read.
-func StartPiped(name, program string, args, env []string) (*Process, io.Reader, error) {
+// StartPiped is Start with the child's standard output for the caller to read and
+// close.
+func StartPiped(name, program string, args, env []string) (*Process, io.ReadCloser, error) {
 	p := &Process{name: name, cmd: exec.Command(program, args...), done: make(chan struct{})}
 	p.cmd.Stderr, p.cmd.Env = &p.out, env
 	r, w, err := os.Pipe()
@@ -48,6 +53,7 @@ func StartPiped(name, program string, args, env []string) (*Process, io.Reader, 
 }
 
 func (p *Process) start() error {
+	p.cmd.WaitDelay = outputDelay
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {
 		return fmt.Errorf("%s: %w", p.name, err)
@@ -78,9 +84,13 @@ func (p *Process) Exited() bool {
 // Output is the last of what the process wrote.
 func (p *Process) Output() string { return p.out.String() }
 
-// Stop kills the process and waits for its end.
+// Stop kills the process and all that descend from it, and waits for its end.
 func (p *Process) Stop() {
-	_ = p.cmd.Process.Kill()
+	if !p.Exited() {
+		for _, pid := range Family(p.PID()) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
 	<-p.done
 }
 

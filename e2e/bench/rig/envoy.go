@@ -17,6 +17,9 @@ type EnvoyOptions struct {
 	Policy      string // of the filter; empty is an Envoy without the filter
 	Concurrency int    // worker threads; 0 is 1
 	Filter      string // module; empty is Parts.Filter
+	// KeepCluster leaves the engines' cluster of an Envoy without the filter as
+	// it is with the filter: choice by header, header removed upstream.
+	KeepCluster bool
 }
 
 // StartEnvoy runs the shipped override_host bootstrap, with a state service of
@@ -54,7 +57,7 @@ func (r *Rig) bootstrap(engines *Engines, o EnvoyOptions, t *Target, admin strin
 		if err != nil {
 			return nil, err
 		}
-		return withoutFilter(config)
+		return withoutFilter(config, o.KeepCluster)
 	}
 	var err error
 	if options.State, t.State, err = r.startState(engines); err != nil {
@@ -86,8 +89,9 @@ var errShape = errors.New("the bootstrap has another shape than this program kno
 
 // withoutFilter takes everything out of a bootstrap that is there for the
 // filter: the filter, its state cluster, the choice by header (the fallback
-// policy is used directly) and the removal of the header.
-func withoutFilter(config []byte) (out []byte, err error) {
+// policy is used directly) and the removal of the header, the last two unless
+// keepCluster is set.
+func withoutFilter(config []byte, keepCluster bool) (out []byte, err error) {
 	var doc document
 	if err := json.Unmarshal(config, &doc); err != nil {
 		return nil, err
@@ -105,7 +109,9 @@ func withoutFilter(config []byte) (out []byte, err error) {
 		if cluster["name"] == "pointsman_state" {
 			continue
 		}
-		plainCluster(cluster)
+		if !keepCluster {
+			plainCluster(cluster)
+		}
 		clusters = append(clusters, cluster)
 	}
 	resources["clusters"] = clusters

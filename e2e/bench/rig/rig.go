@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -46,8 +47,8 @@ func New(p Parts) *Rig { return &Rig{parts: p} }
 
 // Close stops everything, the last started first.
 func (r *Rig) Close() {
-	for i := len(r.stops) - 1; i >= 0; i-- {
-		r.stops[i]()
+	for _, stop := range slices.Backward(r.stops) {
+		stop()
 	}
 	r.stops = nil
 }
@@ -90,6 +91,7 @@ func (r *Rig) StartEngines(n int, interval time.Duration) (*Engines, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer out.Close()
 	r.stops = append(r.stops, p.Stop)
 	var hello engine.Hello
 	if err := json.NewDecoder(out).Decode(&hello); err != nil {
@@ -136,9 +138,10 @@ func (r *Rig) file(name string, content []byte) (string, error) {
 }
 
 // freePort reserves a loopback port for a moment: programs that are told a port
-// cannot report the one they took.
+// cannot report the one they took. It is on an address of its own, where none of
+// the many connections to engines can take it meanwhile.
 func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", "127.0.0.2:0")
 	if err != nil {
 		return "", err
 	}
@@ -154,7 +157,8 @@ func get(url string) error {
 	if err != nil {
 		return err
 	}
-	resp, err := http.DefaultTransport.RoundTrip(req)
+	transport := &http.Transport{DisableKeepAlives: true}
+	resp, err := transport.RoundTrip(req)
 	if err != nil {
 		return err
 	}

@@ -54,12 +54,12 @@ func (s Series) with(other Series, f func(a, b float64) float64) Series {
 	return out
 }
 
-// Text is the median with the smallest and largest value, in the given number of
+// Text is the median with the first and third quartile, in the given number of
 // decimals.
 func (s Series) Text(decimals int) string {
 	if len(s) == 0 {
 		return "-"
 	}
-	f := func(v float64) string { return strconv.FormatFloat(v, 'f', decimals, 64) }
-	return fmt.Sprintf("%s (%s to %s)", f(s.Median()), f(slices.Min(s)), f(slices.Max(s)))
+	at := func(q float64) string { return strconv.FormatFloat(s.Quantile(q), 'f', decimals, 64) }
+	return fmt.Sprintf("%s (%s to %s)", at(0.5), at(0.25), at(0.75))
 }

@@ -26,7 +26,7 @@ func (t *Table) Write(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s\n\n`%s`\n", t.Title, t.Command)
 	if t.Target != "" {
-		fmt.Fprintf(&b, "Target (design section 9): %s\n", t.Target)
+		fmt.Fprintf(&b, "\nTarget (design section 9): %s\n", t.Target)
 	}
 	b.WriteString("\n")
 	widths := t.widths()

@@ -106,7 +106,7 @@ func (p *plugin) announce() {
 	if c.State != nil {
 		state = c.State.Cluster
 	}
-	proxywasm.LogInfof("filter %s (%s): %d models, endpoint mode %s, state cluster %s, sync every %d ms, body limit %d bytes, body time-out %d ms, on_no_state %s",
+	proxywasm.LogInfof("filter %s (%s): models %d, endpoint mode %s, state cluster %s, sync every %d ms, body limit %d bytes, body time-out %d ms, on_no_state %s",
 		version.Version, version.Commit, len(c.Models), c.EndpointMode, state, p.sync.tick, *c.MaxBodyBytes, *c.BodyTimeoutMillis, c.OnNoState)
 }
 

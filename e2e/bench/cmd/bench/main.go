@@ -27,14 +27,16 @@ type cli struct {
 }
 
 type runCmd struct {
-	Sections []string `placeholder:"NAME,..." help:"Sections to measure: ${sections}. Default: all but peers."`
+	Sections []string `placeholder:"NAME,..." help:"Sections to measure: ${sections}. Default: all but peers and builds."`
 	Quick    bool     `help:"Two short rounds of few sizes: shows that everything works, not figures to keep."`
 	Peers    bool     `help:"Add the section peers: other routers under the same load."`
-	Rounds   int      `default:"7" help:"Rounds of each comparison."`
-	Workers  []int    `help:"Sizes of fleet in the section requests."`
-	Bodies   []int    `help:"Body sizes in bytes in the section requests."`
+	Builds   []string `placeholder:"FILE,..." help:"Compare the filter with other builds of it: the section builds and no other."`
+	Rounds   int      `default:"15" help:"Rounds of each comparison."`
+	Workers  []int    `help:"Sizes of fleet in the sections requests, builds and memory."`
+	Bodies   []int    `help:"Body sizes in bytes in the sections requests and builds."`
 	Envoy    string   `default:"${envoy}" help:"Version of Envoy."`
 	Filter   string   `default:"dist/filter.wasm" help:"The filter."`
+	State    string   `default:"bin/statesvc" help:"The state service."`
 	Root     string   `default:"." help:"Root of the repository."`
 }
 
@@ -55,7 +57,7 @@ func (c *runCmd) Run(ctx context.Context) error {
 		return err
 	}
 	o := bench.Options{
-		Parts: parts, Rounds: c.Rounds, Scale: 1, Workers: c.Workers, Bodies: c.Bodies,
+		Parts: parts, Rounds: c.Rounds, Scale: 1, Workers: c.Workers, Bodies: c.Bodies, Builds: c.Builds,
 		Command: "make bench", Progress: os.Stderr,
 	}
 	if c.Quick {
@@ -68,7 +70,10 @@ func (c *runCmd) sections() []string {
 	if len(c.Sections) > 0 {
 		return c.Sections
 	}
-	return slices.DeleteFunc(bench.Sections(), func(name string) bool { return name == "peers" && !c.Peers })
+	if len(c.Builds) > 0 {
+		return []string{"builds"}
+	}
+	return slices.DeleteFunc(bench.Sections(), func(name string) bool { return name == "builds" || name == "peers" && !c.Peers })
 }
 
 func (c *runCmd) parts() (rig.Parts, error) {
@@ -84,9 +89,13 @@ func (c *runCmd) parts() (rig.Parts, error) {
 	if err != nil {
 		return rig.Parts{}, err
 	}
+	state, err := filepath.Abs(c.State)
+	if err != nil {
+		return rig.Parts{}, err
+	}
 	envoy, err := envoytest.FindBinary(root, c.Envoy)
 	return rig.Parts{
-		Root: root, Engines: []string{self, "engines"}, State: filepath.Join(root, "bin", "statesvc"), Filter: filter, Envoy: envoy,
+		Root: root, Engines: []string{self, "engines"}, State: state, Filter: filter, Envoy: envoy,
 		SGLang: filepath.Join(root, ".venv-peers-sglang", "bin"), VLLM: filepath.Join(root, ".venv-peers-vllm", "bin"),
 	}, err
 }
