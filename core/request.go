@@ -49,7 +49,12 @@ const (
 	ReasonRoundRobin
 	ReasonRandom
 	ReasonPowerOfTwo
+	ReasonLoadBased
+	reasonEnd
 )
+
+// ReasonCount is the number of reasons, none included.
+const ReasonCount = int(reasonEnd)
 
 // String gives the reason's name in receipts and metrics.
 func (r Reason) String() string {
@@ -60,7 +65,9 @@ func (r Reason) String() string {
 		return "random"
 	case ReasonPowerOfTwo:
 		return "power_of_two"
-	case ReasonNone:
+	case ReasonLoadBased:
+		return "load_based"
+	case ReasonNone, reasonEnd:
 		return "none"
 	}
 	return "none"

@@ -53,7 +53,7 @@ func chatBody(size int) string {
 // Reading a body costs one allocation: the copy of the model name, which outlives
 // the body.
 func TestAllocations_of_a_routed_request(t *testing.T) {
-	for _, policy := range []string{"round_robin", "random", "power_of_two"} {
+	for _, policy := range []string{"round_robin", "random", "power_of_two", "load_based"} {
 		m := fleetOf(t, policy, 100)
 		request := requestOf(chatBody(4 << 10))
 		m.play(&request)
@@ -64,7 +64,7 @@ func TestAllocations_of_a_routed_request(t *testing.T) {
 }
 
 func BenchmarkRequest(b *testing.B) {
-	for _, policy := range []string{"round_robin", "power_of_two"} {
+	for _, policy := range []string{"round_robin", "power_of_two", "load_based"} {
 		for _, n := range []int{4, 100, 1000} {
 			b.Run(fmt.Sprintf("policy=%s/workers=%d/size=4k", policy, n), func(b *testing.B) {
 				m := fleetOf(b, policy, n)

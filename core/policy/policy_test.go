@@ -33,6 +33,12 @@ func random(t testing.TB, limits admission.Limits, loads policy.LoadView) *polic
 	return p
 }
 
+func loadBased(t testing.TB, limits admission.Limits, loads policy.LoadView) *policy.LoadBased {
+	p, err := policy.NewLoadBased(limits, loads, 0)
+	require.NoError(t, err)
+	return p
+}
+
 func powerOf(t testing.TB, choices int, limits admission.Limits, loads policy.LoadView) *policy.PowerOfTwo {
 	p, err := policy.NewPowerOfTwo(choices, limits, loads)
 	require.NoError(t, err)
@@ -41,7 +47,10 @@ func powerOf(t testing.TB, choices int, limits admission.Limits, loads policy.Lo
 
 // each gives one policy of every kind.
 func each(t testing.TB, limits admission.Limits, loads policy.LoadView) []picker {
-	return []picker{roundRobin(t, limits, loads), random(t, limits, loads), powerOf(t, policy.DefaultChoices, limits, loads)}
+	return []picker{
+		roundRobin(t, limits, loads), random(t, limits, loads), powerOf(t, policy.DefaultChoices, limits, loads),
+		loadBased(t, limits, loads),
+	}
 }
 
 func capInflight(n uint64) admission.Limits {
@@ -79,6 +88,11 @@ func (f *forbidden) Inflight(w *core.Worker) uint64 {
 	return 0
 }
 
+func (f *forbidden) SinceReport(w *core.Worker) uint64 {
+	f.t.Errorf("requests since the report of %s were read", w.ID)
+	return 0
+}
+
 func TestPolicies_support_every_stage_of_an_engine(t *testing.T) {
 	for _, p := range each(t, admission.Limits{}, &coretest.Loads{}) {
 		for _, stage := range []core.Stage{core.StagePlain, core.StagePrefill, core.StageDecode} {
@@ -101,7 +115,8 @@ func TestPolicies_refuse_a_missing_load_view(t *testing.T) {
 	_, first := policy.NewRoundRobin(admission.Limits{}, nil, 0)
 	_, second := policy.NewRandom(admission.Limits{}, nil)
 	_, third := policy.NewPowerOfTwo(2, admission.Limits{}, nil)
-	for _, err := range []error{first, second, third} {
+	_, fourth := policy.NewLoadBased(admission.Limits{}, nil, 0)
+	for _, err := range []error{first, second, third, fourth} {
 		require.ErrorIs(t, err, core.ErrInvalid)
 	}
 }
@@ -159,6 +174,7 @@ func TestPolicies_pick_without_allocating(t *testing.T) {
 	policies := []picker{
 		roundRobin(t, capInflight(7), loads), random(t, capInflight(7), loads),
 		powerOf(t, 2, capInflight(8), loads), powerOf(t, 64, capInflight(8), loads),
+		loadBased(t, capInflight(7), loads),
 	}
 	req := coretest.PickRequest(1, core.StageDecode)
 	for _, p := range policies {

@@ -1,5 +1,7 @@
 package spec
 
+import "strings"
+
 // Choices of Config.OnNoState.
 const (
 	OnNoStateReject = "reject"
@@ -23,7 +25,19 @@ const (
 	PolicyRoundRobin = "round_robin"
 	PolicyRandom     = "random"
 	PolicyPowerOfTwo = "power_of_two"
+	PolicyLoadBased  = "load_based"
 )
+
+// policies lists the choices of Policy.Type.
+func policies() []string {
+	return []string{PolicyRoundRobin, PolicyRandom, PolicyPowerOfTwo, PolicyLoadBased}
+}
+
+// usePolicy is the advice to write one of them.
+func usePolicy() string {
+	list := policies()
+	return "use " + strings.Join(list[:len(list)-1], ", ") + " or " + list[len(list)-1]
+}
 
 // TokensEstimate takes a quarter of the body's bytes as the prompt length.
 const TokensEstimate = "estimate"

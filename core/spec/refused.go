@@ -67,20 +67,19 @@ func renamedKeys() map[string]refusal {
 // refusedPolicy explains why a policy name cannot be honoured: the dropped ones
 // of POLICY_DESIGN section 7 with their replacement, and names nobody knows.
 func refusedPolicy(name string) refusal {
-	const choices = "use round_robin, random or power_of_two"
 	quoted := strconv.Quote(name)
 	switch name {
 	case "fused_score", "score_policy":
 		return refusal{quoted + " is dropped: policies do not add up scores", "use power_of_two"}
 	case "legacy_host_affinity":
 		return refusal{quoted + " is dropped", "use power_of_two on decode groups"}
-	case "load_based", "session_aware", "sticky", "cache_aware", "consistent_hash":
-		return refusal{quoted + " is not in this version", choices}
+	case "session_aware", "sticky", "cache_aware", "consistent_hash":
+		return refusal{quoted + " is not in this version", usePolicy()}
 	case "power_of_n":
 		return refusal{quoted + " is spelled power_of_two here", `use "type": "power_of_two" with "choices"`}
 	}
-	if near, ok := nearest(name, []string{PolicyRoundRobin, PolicyRandom, PolicyPowerOfTwo}); ok {
+	if near, ok := nearest(name, policies()); ok {
 		return refusal{quoted + " is not a policy", "did you mean " + strconv.Quote(near) + "?"}
 	}
-	return refusal{quoted + " is not a policy", choices}
+	return refusal{quoted + " is not a policy", usePolicy()}
 }

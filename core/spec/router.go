@@ -17,9 +17,17 @@ import (
 // Handles are what policies need beside their specification.
 type Handles struct {
 	Load policy.LoadView
-	// Offset draws the start of each rotation, so that contexts do not rotate in
-	// step. Nil starts every rotation at zero.
+	// Offset draws the start of each rotation, ties included, so that contexts do
+	// not rotate in step. Nil starts every rotation at zero.
 	Offset *rand.Rand
+}
+
+// start draws where a rotation begins.
+func (h Handles) start() uint64 {
+	if h.Offset == nil {
+		return 0
+	}
+	return h.Offset.Uint64()
 }
 
 // Adapters resolves LoRA adapter names to the model they belong to.
@@ -130,11 +138,9 @@ func newPolicy(p *Policy, h Handles) (bucket.Policy, error) {
 	}
 	switch p.Type {
 	case PolicyRoundRobin:
-		start := uint64(0)
-		if h.Offset != nil {
-			start = h.Offset.Uint64()
-		}
-		return policy.NewRoundRobin(limits, h.Load, start)
+		return policy.NewRoundRobin(limits, h.Load, h.start())
+	case PolicyLoadBased:
+		return policy.NewLoadBased(limits, h.Load, h.start())
 	case PolicyRandom:
 		return policy.NewRandom(limits, h.Load)
 	case PolicyPowerOfTwo:

@@ -144,7 +144,8 @@ type Group struct {
 
 // Policy configures one policy instance.
 type Policy struct {
-	// Type is round_robin, random or power_of_two. Required.
+	// Type is round_robin, random, power_of_two or load_based; core/policy/README.md
+	// describes each. Required.
 	Type string `json:"type"`
 	// Choices is the sample size of power_of_two. Default 2.
 	Choices *uint64 `json:"choices"`

@@ -133,12 +133,12 @@ func (v *validator) policy(at string, p *Policy) {
 	switch p.Type {
 	case PolicyPowerOfTwo:
 		v.between(at+".choices", p.Choices, 1, 1<<16)
-	case PolicyRoundRobin, PolicyRandom:
+	case PolicyRoundRobin, PolicyRandom, PolicyLoadBased:
 		if p.Choices != nil {
 			v.add(at+".choices", "has no effect on "+p.Type, "leave it out or use power_of_two")
 		}
 	case "":
-		v.add(at+".type", "is required", "use round_robin, random or power_of_two")
+		v.add(at+".type", "is required", usePolicy())
 	default:
 		why := refusedPolicy(p.Type)
 		v.add(at+".type", why.reason, why.fix)
