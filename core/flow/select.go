@@ -11,27 +11,37 @@ import (
 	"github.com/pointsman/pointsman/core/spec"
 )
 
+// ask is what a request asks for.
+type ask struct {
+	model  string
+	input  core.Tokens
+	peak   core.Count
+	prompt string // a part of the body; empty when the body was not seen
+}
+
 // route selects an engine for the request and sends it there, or answers why
 // not (engine-selection.md 3.1).
-func (r *Request) route(now core.Instant, asked string, input core.Tokens, peak core.Count) {
-	r.receipt.Model, r.receipt.Input, r.receipt.Peak = shorten(asked), input, peak
-	route, ok := r.ctx.Router.Route(asked, r.ctx.Fleet)
+func (r *Request) route(now core.Instant, a ask) {
+	r.receipt.Model, r.receipt.Input, r.receipt.Peak = shorten(a.model), a.input, a.peak
+	route, ok := r.ctx.Router.Route(a.model, r.ctx.Fleet)
 	if !r.ctx.Fleet.Known() {
 		// Nor are adapters known, so an unknown name proves nothing.
 		r.unplaced()
 		return
 	}
 	if !ok {
-		r.refuse(CodeModelNotFound, fmt.Sprintf("the model %q does not exist here", shorten(asked)))
+		r.refuse(CodeModelNotFound, fmt.Sprintf("the model %q does not exist here", shorten(a.model)))
 		return
 	}
 	r.seed()
-	r.bucket = core.BucketRequest{Model: route.Model, Asked: route.Asked, Input: input, Peak: peak, Now: now, Rand: r.rand}
-	chosen, picked, ok := r.selectEngines(route)
-	if !ok {
-		return
+	r.bucket = core.BucketRequest{
+		Model: route.Model, Asked: route.Asked, Input: a.input, Peak: a.peak, Now: now,
+		SessionKey: r.session, RoutingKey: r.routing, Prompt: a.prompt, Rand: r.rand,
 	}
-	r.dispatch(now, chosen, picked)
+	if chosen, picked, ok := r.selectEngines(route); ok {
+		r.dispatch(now, chosen, picked)
+	}
+	r.bucket.Prompt = "" // it goes with the body
 }
 
 // seed starts the request's random source. Only requests that reach selection

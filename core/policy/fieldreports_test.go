@@ -59,10 +59,11 @@ func TestA14_five_thousand_engines(t *testing.T) {
 func TestA15_thousand_engines_cost_no_allocation(t *testing.T) {
 	engines, loads := coretest.Workers(1000), &coretest.Loads{}
 	loads.SetInflight(engines[999], 0)
-	req := coretest.PickRequest(1, core.StagePlain)
-	for _, p := range each(t, capInflight(9), loads) {
-		take(t, p, engines, req)
-		require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = p.Pick(engines, req) }), p.Name())
+	for _, req := range []*core.PickRequest{keyed(""), keyed("session-42")} {
+		for _, p := range each(t, capInflight(9), loads) {
+			take(t, p, engines, req)
+			require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = p.Pick(engines, req) }), p.Name())
+		}
 	}
 }
 

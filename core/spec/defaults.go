@@ -22,22 +22,29 @@ const (
 
 // Choices of Policy.Type.
 const (
-	PolicyRoundRobin = "round_robin"
-	PolicyRandom     = "random"
-	PolicyPowerOfTwo = "power_of_two"
-	PolicyLoadBased  = "load_based"
+	PolicyRoundRobin     = "round_robin"
+	PolicyRandom         = "random"
+	PolicyPowerOfTwo     = "power_of_two"
+	PolicyLoadBased      = "load_based"
+	PolicyConsistentHash = "consistent_hash"
 )
 
 // policies lists the choices of Policy.Type.
 func policies() []string {
-	return []string{PolicyRoundRobin, PolicyRandom, PolicyPowerOfTwo, PolicyLoadBased}
+	return []string{PolicyRoundRobin, PolicyRandom, PolicyPowerOfTwo, PolicyLoadBased, PolicyConsistentHash}
 }
 
-// usePolicy is the advice to write one of them.
-func usePolicy() string {
-	list := policies()
-	return "use " + strings.Join(list[:len(list)-1], ", ") + " or " + list[len(list)-1]
+// use is the advice to write one of several words.
+func use(words ...string) string {
+	last := len(words) - 1
+	return "use " + strings.Join(words[:last], ", ") + " or " + words[last]
 }
+
+// Default headers of keys (engine-selection.md 17).
+const (
+	DefaultSessionHeader = "x-session-id"
+	DefaultRoutingHeader = "x-sgl-routing-key"
+)
 
 // TokensEstimate takes a quarter of the body's bytes as the prompt length.
 const TokensEstimate = "estimate"
@@ -48,7 +55,6 @@ const (
 	DefaultBodyTimeout = 60_000
 	DefaultSync        = 200 // design section 4
 	DefaultSyncTimeout = 1_000
-	DefaultChoices     = 2
 	maxDuration        = 24 * 60 * 60 * 1000
 	maxLabel           = 256 // bytes; what the state service takes unless told otherwise
 )

@@ -49,10 +49,24 @@ type Config struct {
 	// Seed makes every choice of every context repeatable. Not for production:
 	// contexts then choose alike.
 	Seed *uint64 `json:"seed"`
+	// Session says which header carries the key of a session. Default header:
+	// x-session-id.
+	Session *KeyHeader `json:"session"`
+	// RoutingKey says which header carries a routing key. Default header:
+	// x-sgl-routing-key.
+	RoutingKey *KeyHeader `json:"routing_key"`
 	// Workers is a static fleet, used until the state service sends one.
 	Workers []Worker `json:"workers"`
 	// Models maps each routed model to its buckets.
 	Models map[string]Model `json:"models"`
+}
+
+// KeyHeader names the header of a kind of key. Requests pay for reading it only
+// when a policy uses such keys. A value that is empty or not visible ASCII is no
+// key; one of more than 256 bytes is used by its hash.
+type KeyHeader struct {
+	// Header is matched in any case. Required.
+	Header string `json:"header"`
 }
 
 // State says how to reach the state service.
@@ -144,11 +158,23 @@ type Group struct {
 
 // Policy configures one policy instance.
 type Policy struct {
-	// Type is round_robin, random, power_of_two or load_based; core/policy/README.md
-	// describes each. Required.
+	// Type is round_robin, random, power_of_two, load_based or consistent_hash;
+	// core/policy/README.md describes each. Required.
 	Type string `json:"type"`
 	// Choices is the sample size of power_of_two. Default 2.
 	Choices *uint64 `json:"choices"`
+	// Key is what consistent_hash hashes: session, routing or prefix, the start of
+	// the prompt. Required there.
+	Key string `json:"key"`
+	// LoadFactor is how many times the mean of its group an engine may have in
+	// flight before consistent_hash passes it over. Default 1.25, at least 1.
+	LoadFactor *float64 `json:"load_factor"`
+	// LoadFloor is the number in flight below which consistent_hash passes no
+	// engine over. Default 8.
+	LoadFloor *uint64 `json:"load_floor"`
+	// PrefixBytes is how much of the prompt's JSON text is the key of
+	// "key": "prefix". Default 1024.
+	PrefixBytes *uint64 `json:"prefix_bytes"`
 	// Admission caps each engine. Default: none.
 	Admission *admission.Limits `json:"admission"`
 }
@@ -171,7 +197,8 @@ func Decode(document []byte) (*Config, error) {
 // remaining validates what could be decoded of a faulty document, leaving out
 // findings about values that decoding already complained of.
 func (d *decoder) remaining(cfg *Config) (more Problems) {
-	for _, p := range validate(cfg, !d.covers("workers") && !d.covers("state")) {
+	whole := readable{fleet: !d.covers("workers") && !d.covers("state"), models: !d.covers("models")}
+	for _, p := range validate(cfg, whole) {
 		if !d.covers(p.Path) {
 			more = append(more, p)
 		}
