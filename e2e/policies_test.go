@@ -132,3 +132,25 @@ func TestLoadBased_prefers_the_idle_engine(t *testing.T) {
 		})
 	}
 }
+
+// sloModels has a cheap bucket on one engine and a fast one on another.
+const sloModels = `{"m": {"ttft_slo": "slo_first", "buckets": [
+	{"id": "slow", "limits": {"max": 4000}, "ttft_ms": 3000, "groups": {"plain": {"worker_ids": ["engine-0"], "policy": {"type": "random"}}}},
+	{"id": "fast", "ttft_ms": 200, "groups": {"plain": {"worker_ids": ["engine-1"], "policy": {"type": "random"}}}}
+]}}`
+
+// A target moves a request to the bucket that meets it; one that makes no sense
+// is refused, and that of a preference that is off is not even read.
+func TestSLO_header_orders_buckets(t *testing.T) {
+	for _, h := range oneEnvoy() {
+		t.Run(h.name, func(t *testing.T) {
+			r := newRig(t, h, setup{engines: fakes.Replicate(fakes.Config{Models: []string{"m"}}, 2), filter: sloModels})
+			r.awaitWorkers()
+			require.Equal(t, "engine-0", r.chatWith().engine())
+			require.Equal(t, "engine-1", r.chatWith("X-SGL-TTFT-SLO-ms", "500").engine())
+			require.Equal(t, "engine-0", r.chatWith("x-sgl-ttft-slo-ms", "5000").engine())
+			r.requireRefused(r.chatWith("x-sgl-ttft-slo-ms", "9300000000000"), 400, "bad_request")
+			require.Equal(t, "engine-0", r.chatWith("x-sgl-tps-slo", "fast").engine())
+		})
+	}
+}

@@ -100,6 +100,8 @@ type Request struct {
 	model    string       // of the model header
 	session  string       // session key
 	routing  string       // routing key
+	ttft     target[uint64]
+	tps      target[float64]
 
 	charge  fleet.Charge
 	named   [1 + maxSpares]*core.Worker // engines in the endpoint header, in order

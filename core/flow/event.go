@@ -36,6 +36,7 @@ type Event struct {
 	EndOfStream     bool   // the request has no body
 	// Values of the headers that Context.Needs names, empty when absent.
 	SessionHeader, RoutingHeader string
+	TTFTHeader, TPSHeader        string
 
 	// EventHeaders and EventTick: bytes of the request the host has received,
 	// headers included; unknown when the host cannot tell.

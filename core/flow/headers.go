@@ -31,6 +31,7 @@ func (r *Request) onHeaders(ev *Event) {
 	}
 	r.length, r.model = ev.ContentLength, ev.ModelHeader
 	r.session, r.routing = policy.BoundKey(ev.SessionHeader), policy.BoundKey(ev.RoutingHeader)
+	r.ttft, r.tps = readTTFT(ev.TTFTHeader), readTPS(ev.TPSHeader)
 	if r.ctx.headerOnly {
 		r.routeByHeaders(ev)
 		return

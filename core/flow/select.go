@@ -65,7 +65,11 @@ func (r *Request) unplaced() {
 
 // selectEngines tries the buckets in order until one gives a complete selection.
 func (r *Request) selectEngines(route spec.Target) (*bucket.Bucket, bucket.Selection, bool) {
-	buckets, err := r.resolve(route.Resolver)
+	targets, ok := r.targets(route.Resolver.Preferences())
+	if !ok {
+		return nil, bucket.Selection{}, false
+	}
+	buckets, err := r.resolve(route.Resolver, targets)
 	if err != nil {
 		r.fail(err)
 		return nil, bucket.Selection{}, false
@@ -99,14 +103,14 @@ func (r *Request) selectEngines(route spec.Target) (*bucket.Bucket, bucket.Selec
 
 // resolve lists the buckets to try. A prompt of unknown length goes where the
 // longest go: an unknown length is no short one (invariant I4).
-func (r *Request) resolve(resolver *bucket.Resolver) ([]*bucket.Bucket, error) {
+func (r *Request) resolve(resolver *bucket.Resolver, targets bucket.Targets) ([]*bucket.Bucket, error) {
 	input := r.bucket.Input
 	if r.receipt.Source == receipt.SourceUnknown {
 		for _, b := range resolver.Buckets() {
 			input = max(input, longest(b.Spec()))
 		}
 	}
-	return resolver.Resolve(input, r.bucket.Peak)
+	return resolver.Resolve(input, r.bucket.Peak, targets)
 }
 
 // longest is the most input a bucket takes.

@@ -46,6 +46,12 @@ const (
 	DefaultRoutingHeader = "x-sgl-routing-key"
 )
 
+// Headers of service-level targets (engine-selection.md 20).
+const (
+	HeaderTTFT = "x-sgl-ttft-slo-ms"
+	HeaderTPS  = "x-sgl-tps-slo"
+)
+
 // TokensEstimate takes a quarter of the body's bytes as the prompt length.
 const TokensEstimate = "estimate"
 

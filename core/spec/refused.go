@@ -20,7 +20,13 @@ func refusedKey(key string) (refusal, bool) {
 		}
 	}
 	switch name {
-	case "ttft_slo", "tps_slo", "ttft_ms", "tokens_per_second", "kv_indexer", "worker_services",
+	case "ttft_slo", "tps_slo":
+		return refusal{"belongs to a model", `write it into "models": {"<name>": {...}}`}, true
+	case "ttft_ms", "tokens_per_second":
+		return refusal{"belongs to a bucket", `write it into "buckets": [{...}]`}, true
+	case "session", "routing_key":
+		return refusal{"belongs to the top level", "write it beside \"models\""}, true
+	case "kv_indexer", "worker_services",
 		"min_load_choices", "session_affinity_mode", "idle_secs", "eviction_interval_secs", "dp_aware", "observe_max_body":
 		return refusal{"is not in this version", "leave it out"}, true
 	}

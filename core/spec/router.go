@@ -59,6 +59,8 @@ type Router struct {
 type Needs struct {
 	Session string // header of the session key
 	Routing string // header of the routing key
+	TTFT    string // header of the target for the time to first token
+	TPS     string // header of the target for tokens per second
 }
 
 // keyHeaders are the headers that keys are in, needed or not.
@@ -103,7 +105,15 @@ func (r *Router) resolver(m Model, h Handles) (*bucket.Resolver, error) {
 		}
 		buckets = append(buckets, b)
 	}
-	return bucket.NewResolver(buckets)
+	ttft, _ := bucket.ParsePreference(m.TTFTSLO)
+	tps, _ := bucket.ParsePreference(m.TPSSLO)
+	if ttft != bucket.PreferenceDisabled {
+		r.needs.TTFT = HeaderTTFT
+	}
+	if tps != bucket.PreferenceDisabled {
+		r.needs.TPS = HeaderTPS
+	}
+	return bucket.NewResolver(buckets, bucket.Preferences{TTFT: ttft, TPS: tps})
 }
 
 func (r *Router) bucket(b *Bucket, h Handles) (*bucket.Bucket, error) {
@@ -111,7 +121,7 @@ func (r *Router) bucket(b *Bucket, h Handles) (*bucket.Bucket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bucket %q: %w", b.ID, err)
 	}
-	s := bucket.Spec{ID: b.ID, Rank: b.Rank, MaxContext: b.MaxContextTokens, Groups: groups}
+	s := bucket.Spec{ID: b.ID, Rank: b.Rank, MaxContext: b.MaxContextTokens, TTFTMillis: b.TTFTMillis, TokensPerSecond: b.TokensPerSecond, Groups: groups}
 	if b.Limits != nil {
 		s.Min, s.Max = b.Limits.Min, b.Limits.Max
 	}

@@ -111,7 +111,15 @@ type Model struct {
 	// Tokens says where prompt lengths come from: estimate (default), a quarter
 	// of the body's bytes.
 	Tokens string `json:"tokens"`
-	// Buckets are tried in order of capacity, rank and ID. Required.
+	// TTFTSLO orders buckets by whether their ttft_ms meets the milliseconds to the
+	// first token that a request asks for in x-sgl-ttft-slo-ms: disabled (default),
+	// slo_first, or best_effort, which keeps the buckets that meet it for last.
+	// Without the header it has no effect.
+	TTFTSLO string `json:"ttft_slo"`
+	// TPSSLO does the same by tokens_per_second and the header x-sgl-tps-slo.
+	TPSSLO string `json:"tps_slo"`
+	// Buckets are tried in order of SLO preferences, capacity, rank and ID.
+	// Required.
 	Buckets []Bucket `json:"buckets"`
 }
 
@@ -125,6 +133,11 @@ type Bucket struct {
 	Limits *Limits `json:"limits"`
 	// MaxContextTokens bounds input plus requested output. Default: none.
 	MaxContextTokens *uint64 `json:"max_context_tokens"`
+	// TTFTMillis estimates the milliseconds to the first token here. A bucket
+	// without an estimate meets no target.
+	TTFTMillis *uint64 `json:"ttft_ms"`
+	// TokensPerSecond estimates the rate of one answer here.
+	TokensPerSecond *float64 `json:"tokens_per_second"`
 	// Groups is either plain or pd.
 	Groups Groups `json:"groups"`
 }

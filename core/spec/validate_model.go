@@ -27,6 +27,7 @@ func (v *validator) model(name string, m Model) {
 	if v.whole.fleet && v.cfg.State == nil && len(v.cfg.Workers) > 0 && !v.served(name) {
 		v.add(at, "no worker serves this model, and there is no state service to name one", "add it to the models of a worker")
 	}
+	v.slo(at, &m)
 	for i := range m.Buckets {
 		b := &m.Buckets[i]
 		path := index(at+".buckets", i)
