@@ -105,8 +105,11 @@ func (r *Router) resolver(m Model, h Handles) (*bucket.Resolver, error) {
 		}
 		buckets = append(buckets, b)
 	}
-	ttft, _ := bucket.ParsePreference(m.TTFTSLO)
-	tps, _ := bucket.ParsePreference(m.TPSSLO)
+	ttft, known := bucket.ParsePreference(m.TTFTSLO)
+	tps, knownToo := bucket.ParsePreference(m.TPSSLO)
+	if !known || !knownToo {
+		return nil, fmt.Errorf("preferences %q and %q are not both known", m.TTFTSLO, m.TPSSLO)
+	}
 	if ttft != bucket.PreferenceDisabled {
 		r.needs.TTFT = HeaderTTFT
 	}

@@ -51,6 +51,8 @@ func TestBuild_slo(t *testing.T) {
 		require.Equal(t, tt.prefer, r.models["m"].Preferences())
 		require.Equal(t, tt.needs, r.Needs())
 	}
+	_, err := Build(&Config{Models: map[string]Model{"m": {TPSSLO: "fast"}}}, Handles{Load: noLoad{}})
+	require.EqualError(t, err, `models.m: preferences "" and "fast" are not both known`)
 	r := build(t, sloModel(`"ttft_slo": "slo_first", "tps_slo": "slo_first", `, `"ttft_ms": 5, "tokens_per_second": 2.5, `), Handles{})
 	s := r.models["m"].Buckets()[0].Spec()
 	require.Equal(t, uint64(5), *s.TTFTMillis)
