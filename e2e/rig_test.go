@@ -94,16 +94,21 @@ func newRig(t testing.TB, h host, s setup) *rig {
 	if !s.noState {
 		r.state.start()
 	}
-	filter := fmt.Sprintf(`{"version":1,"proxy":"e2e",%s"endpoint_mode":%q,"state":{"cluster":"pointsman_state"},"models":%s}`, s.extra, h.mode(), s.filter)
-	if h.version == "" {
-		r.startHostsim(s, filter)
-	} else {
-		r.startEnvoy(s, filter)
-	}
+	r.startProxy(s)
 	if !s.noState {
 		r.awaitModels()
 	}
 	return r
+}
+
+// startProxy starts a proxy of the rig's kind; the rig then talks to that one.
+func (r *rig) startProxy(s setup) {
+	filter := fmt.Sprintf(`{"version":1,"proxy":"e2e",%s"endpoint_mode":%q,"state":{"cluster":"pointsman_state"},"models":%s}`, s.extra, r.host.mode(), s.filter)
+	if r.host.version == "" {
+		r.startHostsim(s, filter)
+	} else {
+		r.startEnvoy(s, filter)
+	}
 }
 
 func (r *rig) startEnvoy(s setup, filter string) {

@@ -331,7 +331,12 @@ func TestW10_W11_envoy(t *testing.T) {
 				s.eventually(func() bool { return count(s.traced, "proxy_http_call") > 5 }, "the call is not tried again")
 				require.Equal(t, http.StatusOK, s.post(smallChat).status)
 				require.LessOrEqual(t, strings.Count(s.log(), "cannot be reached: "), 2, "once by each of two contexts")
-				require.NotContains(t, s.log(), "unreachable", "the VM trapped")
+				for _, l := range strings.Split(s.log(), "\n") {
+					if strings.Contains(l, "cannot be reached") {
+						t.Log(l)
+					}
+				}
+				require.NotContains(t, s.log(), "failed:", "the VM trapped")
 			})
 		}
 	}
@@ -378,11 +383,12 @@ func TestW25_envoy(t *testing.T) {
 				watched: 4, quiet: true, setup: setup{filter: allModels},
 			})
 			var there atomic.Int64
-			all := make(chan struct{})
+			all, starting := make(chan struct{}), make(chan struct{}, 64)
 			s.play(func(w http.ResponseWriter, a arrival) {
 				if there.Add(1) == n {
 					close(all)
 				}
+				<-starting
 				select {
 				case <-all:
 				case <-a.gone:
@@ -390,7 +396,15 @@ func TestW25_envoy(t *testing.T) {
 				}
 				plainAnswer(w, a)
 			})
-			counts := many(n, n, func(int) string { return s.outcome(smallChat) })
+			// All are in flight together, but no more than 64 are on their way to an
+			// engine: what is tested is not how fast the machine takes connections.
+			counts := many(n, n, func(int) string {
+				select {
+				case starting <- struct{}{}:
+				case <-time.After(100 * time.Second):
+				}
+				return s.outcome(smallChat)
+			})
 			require.Equal(t, map[string]int{"ok": n}, counts)
 			require.EqualValues(t, n, there.Load())
 			s.awaitInflight(0)

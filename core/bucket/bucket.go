@@ -17,7 +17,10 @@ type Spec struct {
 	Min        *core.Tokens // least input, inclusive
 	Max        *core.Tokens // most input, inclusive
 	MaxContext *core.Tokens // most input and output together, inclusive
-	Groups     Groups
+	// Estimates of what the bucket's engines achieve; nil is no estimate.
+	TTFTMillis      *uint64  // time to first token
+	TokensPerSecond *float64 // of one answer
+	Groups          Groups
 }
 
 // Bucket serves requests of a range of lengths.
@@ -64,6 +67,12 @@ func (s Spec) problems() []string {
 		found = append(found, "a max context of 0 takes no request; leave it out for no bound")
 	} else if s.Min != nil && s.MaxContext != nil && *s.Min > *s.MaxContext {
 		found = append(found, fmt.Sprintf("min %d is above max context %d", *s.Min, *s.MaxContext))
+	}
+	if s.TTFTMillis != nil && *s.TTFTMillis == 0 {
+		found = append(found, "a time to first token of 0 ms is no estimate; leave it out for none")
+	}
+	if s.TokensPerSecond != nil && !positive(*s.TokensPerSecond) {
+		found = append(found, fmt.Sprintf("%v tokens per second is no estimate; leave it out for none", *s.TokensPerSecond))
 	}
 	if s.Groups == nil {
 		return append(found, "no engine groups")

@@ -76,12 +76,12 @@ func exampleBuckets(loads policy.LoadView) (*bucket.Resolver, error) {
 	if err := errors.Join(first, second); err != nil {
 		return nil, err
 	}
-	return bucket.NewResolver([]*bucket.Bucket{long, short})
+	return bucket.NewResolver([]*bucket.Bucket{long, short}, bucket.Preferences{})
 }
 
 // route tries the buckets in order until one gives a complete selection.
 func route(fleet bucket.Registry, resolver *bucket.Resolver, request *core.BucketRequest) {
-	buckets, err := resolver.Resolve(request.Input, request.Peak)
+	buckets, err := resolver.Resolve(request.Input, request.Peak, bucket.Targets{})
 	if err != nil {
 		fmt.Println(" ", err)
 		return

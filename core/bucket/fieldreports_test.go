@@ -181,7 +181,7 @@ func TestG04_input_above_capacity_reaches_neither_leg(t *testing.T) {
 	r := resolver(t, mustNew(t, bucket.Spec{
 		ID: "pd", MaxContext: new(core.Tokens(8192)), Groups: bucket.PD(group(prefill), group(decode)),
 	}))
-	list, err := r.Resolve(8193, core.Count{})
+	list, err := r.Resolve(8193, core.Count{}, bucket.Targets{})
 	require.NoError(t, err)
 	require.Empty(t, list)
 }
@@ -200,7 +200,7 @@ func TestG10_pairs_come_from_one_bucket(t *testing.T) {
 			group(roundRobin(t, capInflight(1), loads), core.WorkerID("d-"+id)),
 		)})
 	}
-	list, err := resolver(t, pd("long", 1000), pd("short", 500)).Resolve(100, core.Count{})
+	list, err := resolver(t, pd("long", 1000), pd("short", 500)).Resolve(100, core.Count{}, bucket.Targets{})
 	require.NoError(t, err)
 
 	_, err = list[0].Pick(fleet, coretest.Request(1))

@@ -31,7 +31,7 @@ func pairScene(t testing.TB, n int) (*coretest.Fleet, *bucket.Resolver) {
 
 // decide resolves and picks, as the request machine does.
 func decide(fleet bucket.Registry, r *bucket.Resolver, req *core.BucketRequest) error {
-	buckets, err := r.Resolve(req.Input, req.Peak)
+	buckets, err := r.Resolve(req.Input, req.Peak, bucket.Targets{})
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func BenchmarkResolve(b *testing.B) {
 	_, r := pairScene(b, 2)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := r.Resolve(100, core.Known(200)); err != nil {
+		if _, err := r.Resolve(100, core.Known(200), bucket.Targets{}); err != nil {
 			b.Fatal(err)
 		}
 	}

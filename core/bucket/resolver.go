@@ -9,16 +9,17 @@ import (
 	"github.com/pointsman/pointsman/core"
 )
 
-// Resolver orders the buckets of a model. It looks at lengths only, never at
-// engines.
+// Resolver orders the buckets of a model. It looks at lengths and targets only,
+// never at engines.
 type Resolver struct {
-	buckets []*Bucket // by capacity, rank, ID
-	matched []*Bucket // of the last Resolve
+	buckets     []*Bucket // by capacity, rank, ID
+	preferences Preferences
+	matched     []*Bucket // of the last Resolve
 }
 
 // NewResolver makes a resolver of buckets with distinct IDs, in any order. It
 // lists everything that is wrong as joined *core.ConfigErrors.
-func NewResolver(buckets []*Bucket) (*Resolver, error) {
+func NewResolver(buckets []*Bucket, preferences Preferences) (*Resolver, error) {
 	if err := checkBuckets(buckets); err != nil {
 		return nil, err
 	}
@@ -30,7 +31,7 @@ func NewResolver(buckets []*Bucket) (*Resolver, error) {
 			cmp.Compare(a.spec.ID, b.spec.ID),
 		)
 	})
-	return &Resolver{buckets: ordered, matched: make([]*Bucket, 0, len(ordered))}, nil
+	return &Resolver{buckets: ordered, preferences: preferences, matched: make([]*Bucket, 0, len(ordered))}, nil
 }
 
 func checkBuckets(buckets []*Bucket) error {
@@ -51,18 +52,22 @@ func checkBuckets(buckets []*Bucket) error {
 	return errors.Join(problems...)
 }
 
-// Buckets lists all buckets in the order Resolve tries them.
+// Preferences are what the resolver was made with.
+func (r *Resolver) Preferences() Preferences { return r.preferences }
+
+// Buckets lists all buckets in the order Resolve tries them without targets.
 func (r *Resolver) Buckets() []*Bucket { return slices.Clone(r.buckets) }
 
-// Resolve lists the buckets that take a request, in order of capacity, rank and
-// ID (engine-selection.md 2.2); the list may be empty. A known peak is what the
-// context must hold, else the input is. A known peak below the input is a
+// Resolve lists the buckets that take a request, in order of what the preferences
+// hold against them, capacity, rank and ID (engine-selection.md 2.2); the list may
+// be empty. A known peak is what the context must hold, else the input is. A known
+// peak below the input, or a target that no engine can meet, is a
 // *core.InvalidSignalError.
 //
 // The list is valid until the next Resolve. A request that is suspended while
 // others resolve uses AppendResolved.
-func (r *Resolver) Resolve(input core.Tokens, peak core.Count) ([]*Bucket, error) {
-	matched, err := r.AppendResolved(r.matched[:0], input, peak)
+func (r *Resolver) Resolve(input core.Tokens, peak core.Count, targets Targets) ([]*Bucket, error) {
+	matched, err := r.AppendResolved(r.matched[:0], input, peak, targets)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +76,7 @@ func (r *Resolver) Resolve(input core.Tokens, peak core.Count) ([]*Bucket, error
 }
 
 // AppendResolved is Resolve into a list of the caller's.
-func (r *Resolver) AppendResolved(list []*Bucket, input core.Tokens, peak core.Count) ([]*Bucket, error) {
+func (r *Resolver) AppendResolved(list []*Bucket, input core.Tokens, peak core.Count, targets Targets) ([]*Bucket, error) {
 	need := input
 	if peak.Known {
 		if peak.N < input {
@@ -79,9 +84,14 @@ func (r *Resolver) AppendResolved(list []*Bucket, input core.Tokens, peak core.C
 		}
 		need = peak.N
 	}
-	for _, b := range r.buckets {
-		if b.takes(input, need) {
-			list = append(list, b)
+	if err := r.preferences.check(targets); err != nil {
+		return list, err
+	}
+	for penalty := range 1 + r.preferences.worst(targets) {
+		for _, b := range r.buckets {
+			if b.takes(input, need) && r.preferences.penalty(b, targets) == penalty {
+				list = append(list, b)
+			}
 		}
 	}
 	return list, nil

@@ -37,7 +37,7 @@ func ids(buckets []*bucket.Bucket) []string {
 }
 
 func resolver(t testing.TB, buckets ...*bucket.Bucket) *bucket.Resolver {
-	r, err := bucket.NewResolver(buckets)
+	r, err := bucket.NewResolver(buckets, bucket.Preferences{})
 	require.NoError(t, err)
 	return r
 }
@@ -71,7 +71,7 @@ func TestResolver_resolve(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := r.Resolve(tt.input, tt.peak)
+			got, err := r.Resolve(tt.input, tt.peak, bucket.Targets{})
 			require.NoError(t, err)
 			require.Equal(t, tt.want, ids(got))
 		})
@@ -79,7 +79,7 @@ func TestResolver_resolve(t *testing.T) {
 }
 
 func TestResolver_peak_below_input_is_an_invalid_signal(t *testing.T) {
-	_, err := resolver(t, bounds(t, "a", 0, -1, -1, -1)).Resolve(10, core.Known(9))
+	_, err := resolver(t, bounds(t, "a", 0, -1, -1, -1)).Resolve(10, core.Known(9), bucket.Targets{})
 	var invalid *core.InvalidSignalError
 	require.ErrorAs(t, err, &invalid)
 	require.False(t, core.Advance(err))
@@ -91,18 +91,18 @@ func TestResolver_equal_capacities_go_by_rank_then_ID(t *testing.T) {
 		bounds(t, "b", 1, -1, 100, -1), bounds(t, "a", 2, -1, -1, 100),
 		bounds(t, "c", 1, -1, 200, 100), bounds(t, "d", 0, -1, 100, 300),
 	)
-	got, err := r.Resolve(1, core.Count{})
+	got, err := r.Resolve(1, core.Count{}, bucket.Targets{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"d", "b", "c", "a"}, ids(got))
 	require.Equal(t, []string{"d", "b", "c", "a"}, ids(r.Buckets()))
 }
 
 func TestNewResolver_lists_every_problem(t *testing.T) {
-	_, err := bucket.NewResolver(nil)
+	_, err := bucket.NewResolver(nil, bucket.Preferences{})
 	require.EqualError(t, err, "invalid configuration: no buckets")
 
 	a, b := bounds(t, "a", 0, -1, -1, -1), bounds(t, "b", 0, -1, -1, -1)
-	_, err = bucket.NewResolver([]*bucket.Bucket{a, b, nil, a, bounds(t, "b", 1, -1, 5, -1), b})
+	_, err = bucket.NewResolver([]*bucket.Bucket{a, b, nil, a, bounds(t, "b", 1, -1, 5, -1), b}, bucket.Preferences{})
 	require.ErrorIs(t, err, core.ErrInvalid)
 	require.EqualError(t, err, `invalid configuration: bucket 2 is missing
 invalid configuration: bucket id "a" is not unique
@@ -112,9 +112,9 @@ invalid configuration: bucket id "b" is not unique`)
 // A suspended request keeps its own list while others resolve.
 func TestResolver_append_resolved_is_the_callers(t *testing.T) {
 	r := resolver(t, bounds(t, "short", 0, -1, 10, -1), bounds(t, "long", 0, -1, 20, -1))
-	mine, err := r.AppendResolved(make([]*bucket.Bucket, 0, 2), 5, core.Count{})
+	mine, err := r.AppendResolved(make([]*bucket.Bucket, 0, 2), 5, core.Count{}, bucket.Targets{})
 	require.NoError(t, err)
-	_, err = r.Resolve(15, core.Count{})
+	_, err = r.Resolve(15, core.Count{}, bucket.Targets{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"short", "long"}, ids(mine))
 }
@@ -122,7 +122,7 @@ func TestResolver_append_resolved_is_the_callers(t *testing.T) {
 func TestResolver_does_not_allocate(t *testing.T) {
 	r := resolver(t, bounds(t, "short", 0, -1, 10, -1), bounds(t, "long", 0, -1, 20, -1))
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		if _, err := r.Resolve(5, core.Known(9)); err != nil {
+		if _, err := r.Resolve(5, core.Known(9), bucket.Targets{}); err != nil {
 			t.Error(err)
 		}
 	}))
@@ -187,7 +187,7 @@ func TestResolver_agrees_with_the_naive_oracle(t *testing.T) {
 			if rapid.Bool().Draw(rt, "peak known") {
 				peak = core.Known(input + rapid.Uint64Range(0, 5).Draw(rt, "output"))
 			}
-			got, err := r.Resolve(input, peak)
+			got, err := r.Resolve(input, peak, bucket.Targets{})
 			require.NoError(rt, err)
 			require.Equal(rt, naiveResolve(specs, input, peak), ids(got))
 		}

@@ -43,6 +43,7 @@ type Facts struct {
 	Output core.Count // requested output tokens
 	Stream bool
 	HasRid bool   // the client named the request itself
+	Prompt string // JSON text of the messages or the prompt; a part of the body, not a copy
 	Bytes  uint64 // body length
 	Data   uint64 // bytes of data: payloads, which are not prompt text
 }
@@ -72,7 +73,7 @@ func Peek(body string, dialect Dialect) (Facts, error) {
 	if trimmed[len(trimmed)-1] != '}' || (len(body) <= validateUpTo && !gjson.Valid(body)) {
 		return facts, refuse("the request body is not valid JSON")
 	}
-	if err := facts.readMembers(trimmed); err != nil {
+	if err := facts.readMembers(trimmed, promptKey(dialect)); err != nil {
 		return facts, err
 	}
 	if facts.Model == "" {
@@ -119,13 +120,25 @@ func memberOf(key string) (member, bool) {
 	return memberCount, false
 }
 
-func (f *Facts) readMembers(object string) error {
+// promptKey names the member that holds a dialect's prompt.
+func promptKey(dialect Dialect) string {
+	if dialect == DialectCompletions {
+		return "prompt"
+	}
+	return "messages"
+}
+
+func (f *Facts) readMembers(object, prompt string) error {
 	var (
 		seen                 [memberCount]bool
 		maxTokens, maxOutput core.Count
 		err                  error
 	)
 	gjson.Parse(object).ForEach(func(key, value gjson.Result) bool {
+		if key.Str == prompt {
+			f.Prompt = value.Raw // of several the last one counts, as with parsers
+			return true
+		}
 		m, wanted := memberOf(key.Str)
 		if !wanted {
 			return true

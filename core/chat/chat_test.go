@@ -36,9 +36,38 @@ func TestPeek_facts(t *testing.T) {
 			tc.want.Bytes = uint64(len(tc.body))
 			got, err := Peek(tc.body, DialectChat)
 			require.NoError(t, err)
+			got.Prompt = "" // see TestPeek_prompt
 			require.Equal(t, tc.want, got)
 		})
 	}
+}
+
+func TestPeek_prompt(t *testing.T) {
+	for _, tc := range []struct {
+		dialect    Dialect
+		body, want string
+	}{
+		{DialectChat, `{"model":"m", "messages": [ {"role": "user"} ] }`, `[ {"role": "user"} ]`},
+		{DialectChat, `{"model":"m","m\u0065ssages":[]}`, `[]`},
+		{DialectChat, `{"messages":[1],"model":"m","messages":[2]}`, `[2]`},
+		{DialectChat, `{"model":"m","prompt":"p","metadata":{"messages":[1]}}`, ``},
+		{DialectCompletions, `{"prompt":"caf\u00e9 \"x\"","model":"m","messages":[1]}`, `"caf\u00e9 \"x\""`},
+		{DialectCompletions, `{"prompt":["x","y"],"model":"m"}`, `["x","y"]`},
+	} {
+		facts, err := Peek(tc.body, tc.dialect)
+		require.NoError(t, err)
+		require.Equal(t, tc.want, facts.Prompt)
+	}
+}
+
+// The prompt is not copied, however long it is.
+func TestPeek_prompt_is_a_part_of_the_body(t *testing.T) {
+	body := `{"model":"m","messages":["` + strings.Repeat("a", 1<<19) + `"]}`
+	require.Equal(t, 1, int(testing.AllocsPerRun(10, func() {
+		if facts, err := Peek(body, DialectChat); err != nil || len(facts.Prompt) < 1<<19 {
+			t.Error(err)
+		}
+	})), "the model's name")
 }
 
 func TestPeek_refuses(t *testing.T) {
@@ -114,6 +143,7 @@ func FuzzPeek(f *testing.F) {
 		if err == nil {
 			require.NotEmpty(t, facts.Model)
 			require.LessOrEqual(t, facts.Data, facts.Bytes)
+			require.Contains(t, body, facts.Prompt)
 			require.GreaterOrEqual(t, facts.EstimateTokens(), uint64(1))
 		}
 	})

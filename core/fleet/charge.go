@@ -61,6 +61,9 @@ func (r *row) hold(c *Charge, now core.Instant) {
 	}
 	r.open = c
 	r.own++
+	if c.at >= r.reportAt {
+		r.since++
+	}
 }
 
 // Move gives a held charge to the engine that the host's transport retry used;
@@ -155,6 +158,9 @@ func (f *Fleet) Release(c *Charge, end End, now core.Instant) {
 		r.open = c.next
 	}
 	r.own--
+	if c.at >= r.reportAt {
+		r.since--
+	}
 	if r.own == 0 && f.departed[c.id] == r {
 		delete(f.departed, c.id)
 	}

@@ -49,6 +49,7 @@ type row struct {
 	breaker    breaker.Breaker
 	recoveries uint64
 	own        uint64 // open charges of this context
+	since      uint64 // those taken at or after reportAt
 	others     uint64 // in-flight of other contexts at the last reply
 	open       *Charge
 	report     core.LoadReport
@@ -148,6 +149,16 @@ func (f *Fleet) Inflight(w *core.Worker) uint64 {
 		return 0
 	}
 	return r.own + r.others
+}
+
+// SinceReport counts this context's open charges that were taken at or after the
+// worker's last report.
+func (f *Fleet) SinceReport(w *core.Worker) uint64 {
+	r := f.at(w)
+	if r == nil {
+		return 0
+	}
+	return r.since
 }
 
 // at finds the row of a live member object, nil for a former one.

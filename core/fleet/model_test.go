@@ -115,7 +115,10 @@ func (m *model) Remove(t *rapid.T) {
 }
 
 func (m *model) Load(t *rapid.T) {
-	s := wire.WorkerState{ID: drawID(t), Generation: rapid.Uint64Range(0, 3).Draw(t, "generation"), OthersInflight: rapid.Uint32Range(0, 9).Draw(t, "others")}
+	s := wire.WorkerState{
+		ID: drawID(t), Generation: rapid.Uint64Range(0, 3).Draw(t, "generation"), OthersInflight: rapid.Uint32Range(0, 9).Draw(t, "others"),
+		HasReport: rapid.Bool().Draw(t, "reported"), AgeMillis: rapid.Uint64Range(0, 500).Draw(t, "age"),
+	}
 	if w, ok := m.members[s.ID]; ok && w.Generation == s.Generation {
 		m.others[s.ID] = uint64(s.OthersInflight)
 	}
@@ -181,6 +184,7 @@ func (m *model) Check(t *rapid.T) {
 	for _, r := range m.everyRow() {
 		charges := openAt(t, r)
 		require.Len(t, charges, int(r.own))
+		require.Len(t, slices.DeleteFunc(slices.Clone(charges), func(c *Charge) bool { return c.at < r.reportAt }), int(r.since))
 		held += len(charges)
 	}
 	require.Equal(t, len(m.open), held, "every open charge is in one list")

@@ -212,6 +212,17 @@ func (f *Fleet) applyStates(reply *wire.SyncReply, now core.Instant) {
 			r.report.PrefillRate = 0
 		}
 		age := core.Instant(min(s.AgeMillis, math.MaxInt32))
-		r.reportAt = now - age
+		r.reported(now - age)
+	}
+}
+
+// reported notes when the report was taken and counts anew which charges it
+// cannot know.
+func (r *row) reported(at core.Instant) {
+	r.reportAt, r.since = at, 0
+	for c := r.open; c != nil; c = c.next {
+		if c.at >= at {
+			r.since++
+		}
 	}
 }

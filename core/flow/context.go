@@ -64,6 +64,9 @@ func (c *Context) NeedsReceived() bool { return !c.bodySeen && !c.headerOnly }
 // a response, should carry Upstream.
 func (c *Context) NeedsUpstream() bool { return c.retry }
 
+// Needs says which headers EventHeaders should carry.
+func (c *Context) Needs() spec.Needs { return c.Router.Needs() }
+
 // NewRequest begins a request.
 func (c *Context) NewRequest() *Request {
 	var r *Request
@@ -112,7 +115,11 @@ type Request struct {
 	received core.Count   // at the headers
 	length   core.Count   // announced body length
 	model    string       // of the model header
-	asked    question     // what waits for the first fleet
+	asked    ask          // what waits for the first fleet
+	session  string       // session key
+	routing  string       // routing key
+	ttft     target[uint64]
+	tps      target[float64]
 
 	charge  fleet.Charge
 	named   [1 + maxSpares]*core.Worker // engines in the endpoint header, in order

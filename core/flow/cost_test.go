@@ -30,7 +30,7 @@ type events struct{ headers, body, response, done Event }
 
 func requestOf(body string) events {
 	return events{
-		headers:  Event{Kind: EventHeaders, Method: "POST", Path: chatPath, ContentLength: core.Known(uint64(len(body)))},
+		headers:  Event{Kind: EventHeaders, Method: "POST", Path: chatPath, SessionHeader: "session-42", ContentLength: core.Known(uint64(len(body)))},
 		body:     Event{Kind: EventBody, Body: body},
 		response: Event{Kind: EventResponse, Status: 200},
 		done:     Event{Kind: EventDone},
@@ -53,7 +53,7 @@ func chatBody(size int) string {
 // Reading a body costs one allocation: the copy of the model name, which outlives
 // the body.
 func TestAllocations_of_a_routed_request(t *testing.T) {
-	for _, policy := range []string{"round_robin", "random", "power_of_two"} {
+	for _, policy := range []string{"round_robin", "random", "power_of_two", "load_based", `consistent_hash","key":"session`, `consistent_hash","key":"prefix`} {
 		m := fleetOf(t, policy, 100)
 		request := requestOf(chatBody(4 << 10))
 		m.play(&request)
@@ -64,9 +64,10 @@ func TestAllocations_of_a_routed_request(t *testing.T) {
 }
 
 func BenchmarkRequest(b *testing.B) {
-	for _, policy := range []string{"round_robin", "power_of_two"} {
+	for _, policy := range []string{"round_robin", "power_of_two", "load_based", `consistent_hash","key":"session`} {
+		name, _, _ := strings.Cut(policy, `"`)
 		for _, n := range []int{4, 100, 1000} {
-			b.Run(fmt.Sprintf("policy=%s/workers=%d/size=4k", policy, n), func(b *testing.B) {
+			b.Run(fmt.Sprintf("policy=%s/workers=%d/size=4k", name, n), func(b *testing.B) {
 				m := fleetOf(b, policy, n)
 				request := requestOf(chatBody(4 << 10))
 				b.ReportAllocs()
@@ -74,7 +75,7 @@ func BenchmarkRequest(b *testing.B) {
 					m.play(&request)
 				}
 			})
-			b.Run(fmt.Sprintf("policy=%s/workers=%d/headers", policy, n), func(b *testing.B) {
+			b.Run(fmt.Sprintf("policy=%s/workers=%d/headers", name, n), func(b *testing.B) {
 				m := fleetOf(b, policy, n)
 				m.headerOnly = true
 				request := requestOf("")

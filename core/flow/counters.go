@@ -20,7 +20,7 @@ const (
 	firstAnswer
 	firstPick = firstAnswer + Counter(codeCount)
 	// CounterCount is the number of counters.
-	CounterCount = firstPick + Counter(core.ReasonPowerOfTwo) + 1
+	CounterCount = firstPick + Counter(core.ReasonCount)
 )
 
 // Name is the counter's metric name. Labels are written into it the way the

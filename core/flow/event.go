@@ -34,6 +34,9 @@ type Event struct {
 	ContentEncoding string
 	ModelHeader     string // x-pointsman-model, read in header-only mode
 	EndOfStream     bool   // the request has no body
+	// Values of the headers that Context.Needs names, empty when absent.
+	SessionHeader, RoutingHeader string
+	TTFTHeader, TPSHeader        string
 
 	// EventHeaders and EventTick: bytes of the request the host has received,
 	// headers included; unknown when the host cannot tell.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/chat"
+	"github.com/pointsman/pointsman/core/policy"
 	"github.com/pointsman/pointsman/core/receipt"
 )
 
@@ -30,6 +30,8 @@ func (r *Request) onHeaders(ev *Event) {
 		return
 	}
 	r.length, r.model = ev.ContentLength, ev.ModelHeader
+	r.session, r.routing = policy.BoundKey(ev.SessionHeader), policy.BoundKey(ev.RoutingHeader)
+	r.ttft, r.tps = readTTFT(ev.TTFTHeader), readTPS(ev.TPSHeader)
 	if r.ctx.headerOnly {
 		r.routeByHeaders(ev)
 		return
@@ -64,7 +66,7 @@ func (r *Request) refuseTooLarge() {
 // which the host may never show and the client may take too long to send.
 func (r *Request) onTick(ev *Event) {
 	if r.phase == phaseFleet {
-		r.route(ev.Now, r.asked.model, r.asked.input, r.asked.peak)
+		r.route(ev.Now, r.asked)
 		return
 	}
 	if r.phase != phaseBody {
@@ -114,5 +116,5 @@ func (r *Request) routeByHeaders(ev *Event) {
 	if !r.length.Known {
 		r.receipt.Source = receipt.SourceUnknown
 	}
-	r.route(ev.Now, model, max(1, r.length.N/4), core.Count{})
+	r.route(ev.Now, ask{model: model, input: max(1, r.length.N/4)})
 }

@@ -152,9 +152,9 @@ func TestCounter_names(t *testing.T) {
 		seen[name] = true
 	}
 	require.Equal(t, "pointsman_unknown_total", CounterCount.Name())
-	require.Equal(t, "none", (core.ReasonPowerOfTwo + 1).String(), "counters end with the last reason")
+	require.Equal(t, "none", core.Reason(core.ReasonCount).String(), "counters end with the last reason")
 	var counters Counters
-	counters.picked(core.ReasonPowerOfTwo + 1)
+	counters.picked(core.Reason(core.ReasonCount))
 	require.Zero(t, counters)
 }
 

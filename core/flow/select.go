@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/bucket"
@@ -11,27 +12,37 @@ import (
 	"github.com/pointsman/pointsman/core/spec"
 )
 
+// ask is what a request asks for.
+type ask struct {
+	model  string
+	input  core.Tokens
+	peak   core.Count
+	prompt string // a part of the body; empty when the body was not seen
+}
+
 // route selects an engine for the request and sends it there, or answers why
 // not (engine-selection.md 3.1).
-func (r *Request) route(now core.Instant, asked string, input core.Tokens, peak core.Count) {
-	r.receipt.Model, r.receipt.Input, r.receipt.Peak = shorten(asked), input, peak
-	route, ok := r.ctx.Router.Route(asked, r.ctx.Fleet)
+func (r *Request) route(now core.Instant, a ask) {
+	r.receipt.Model, r.receipt.Input, r.receipt.Peak = shorten(a.model), a.input, a.peak
+	route, ok := r.ctx.Router.Route(a.model, r.ctx.Fleet)
 	if !r.ctx.Fleet.Known() {
 		// Nor are adapters known, so an unknown name proves nothing.
-		r.unplaced(now, question{asked, input, peak})
+		r.unplaced(now, a)
 		return
 	}
 	if !ok {
-		r.refuse(CodeModelNotFound, fmt.Sprintf("the model %q does not exist here", shorten(asked)))
+		r.refuse(CodeModelNotFound, fmt.Sprintf("the model %q does not exist here", shorten(a.model)))
 		return
 	}
 	r.seed()
-	r.bucket = core.BucketRequest{Model: route.Model, Asked: route.Asked, Input: input, Peak: peak, Now: now, Rand: r.rand}
-	chosen, picked, ok := r.selectEngines(route)
-	if !ok {
-		return
+	r.bucket = core.BucketRequest{
+		Model: route.Model, Asked: route.Asked, Input: a.input, Peak: a.peak, Now: now,
+		SessionKey: r.session, RoutingKey: r.routing, Prompt: a.prompt, Rand: r.rand,
 	}
-	r.dispatch(now, chosen, picked)
+	if chosen, picked, ok := r.selectEngines(route); ok {
+		r.dispatch(now, chosen, picked)
+	}
+	r.bucket.Prompt = "" // it goes with the body
 }
 
 // seed starts the request's random source. Only requests that reach selection
@@ -42,23 +53,22 @@ func (r *Request) seed() {
 	r.pcg.Seed(r.ctx.seed, r.ctx.ordinal)
 }
 
-// question is what a request asks of the router.
-type question struct {
-	model string
-	input core.Tokens
-	peak  core.Count
-}
+// keepPrompt is how much of the prompt is kept for a request that waits: as much
+// as any policy looks at.
+const keepPrompt = 1 << 20
 
 // unplaced handles a request while no fleet is known (design section 7). A
 // context that has just begun holds it back until its first sync.
-func (r *Request) unplaced(now core.Instant, q question) {
+func (r *Request) unplaced(now core.Instant, a ask) {
 	switch {
 	case r.ctx.unplaced:
 		r.phase = phasePassed
 		r.ctx.Counters.add(RequestsUnplaced)
 		r.emit(EffectContinue)
 	case r.ctx.waits(now):
-		r.phase, r.asked = phaseFleet, q
+		// The body belongs to the event, so what is kept of it is a copy.
+		a.prompt = strings.Clone(a.prompt[:min(len(a.prompt), keepPrompt)])
+		r.phase, r.asked = phaseFleet, a
 		r.emit(EffectPause)
 	default:
 		r.refuse(CodeStateUnavailable, "the router does not know its engines yet; try again")
@@ -67,7 +77,11 @@ func (r *Request) unplaced(now core.Instant, q question) {
 
 // selectEngines tries the buckets in order until one gives a complete selection.
 func (r *Request) selectEngines(route spec.Target) (*bucket.Bucket, bucket.Selection, bool) {
-	buckets, err := r.resolve(route.Resolver)
+	targets, ok := r.targets(route.Resolver.Preferences())
+	if !ok {
+		return nil, bucket.Selection{}, false
+	}
+	buckets, err := r.resolve(route.Resolver, targets)
 	if err != nil {
 		r.fail(err)
 		return nil, bucket.Selection{}, false
@@ -101,14 +115,14 @@ func (r *Request) selectEngines(route spec.Target) (*bucket.Bucket, bucket.Selec
 
 // resolve lists the buckets to try. A prompt of unknown length goes where the
 // longest go: an unknown length is no short one (invariant I4).
-func (r *Request) resolve(resolver *bucket.Resolver) ([]*bucket.Bucket, error) {
+func (r *Request) resolve(resolver *bucket.Resolver, targets bucket.Targets) ([]*bucket.Bucket, error) {
 	input := r.bucket.Input
 	if r.receipt.Source == receipt.SourceUnknown {
 		for _, b := range resolver.Buckets() {
 			input = max(input, longest(b.Spec()))
 		}
 	}
-	return resolver.Resolve(input, r.bucket.Peak)
+	return resolver.Resolve(input, r.bucket.Peak, targets)
 }
 
 // longest is the most input a bucket takes.

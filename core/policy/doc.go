@@ -5,6 +5,8 @@
 // belongs in its algorithm (POLICY_DESIGN section 4), and returns one of the
 // candidates, the same object (invariant I1).
 //
+// README.md describes each policy and its parameters for people who configure them.
+//
 // An empty candidate list is a *core.NoCandidatesError and asks nothing of
 // anyone. Errors carry the bucket and the stage of the request.
 //

@@ -59,10 +59,11 @@ func TestA14_five_thousand_engines(t *testing.T) {
 func TestA15_thousand_engines_cost_no_allocation(t *testing.T) {
 	engines, loads := coretest.Workers(1000), &coretest.Loads{}
 	loads.SetInflight(engines[999], 0)
-	req := coretest.PickRequest(1, core.StagePlain)
-	for _, p := range each(t, capInflight(9), loads) {
-		take(t, p, engines, req)
-		require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = p.Pick(engines, req) }), p.Name())
+	for _, req := range []*core.PickRequest{keyed(""), keyed("session-42")} {
+		for _, p := range each(t, capInflight(9), loads) {
+			take(t, p, engines, req)
+			require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = p.Pick(engines, req) }), p.Name())
+		}
 	}
 }
 
@@ -106,7 +107,7 @@ func TestA26_engine_above_the_cap_is_never_picked(t *testing.T) {
 		loads.SetReport(engines[i], report)
 	}
 	limits := admission.Limits{MaxKVTokens: new(uint64(800))}
-	for _, p := range []picker{roundRobin(t, limits, loads), random(t, limits, loads)} {
+	for _, p := range []picker{roundRobin(t, limits, loads), random(t, limits, loads), loadBased(t, limits, loads)} {
 		for seed := range uint64(100) {
 			require.Same(t, engines[1], take(t, p, engines, coretest.PickRequest(seed, core.StageDecode)), p.Name())
 		}
@@ -122,8 +123,11 @@ func TestA30_new_engine_gets_its_share_at_once(t *testing.T) {
 	for _, w := range engines[:3] {
 		loads.SetInflight(w, 20)
 	}
-	counts := serve(t, powerOf(t, 4, admission.Limits{}, loads), loads, engines, core.StagePlain, 20)
-	require.Equal(t, 20, counts[engines[3].ID])
+	for _, p := range []picker{powerOf(t, 4, admission.Limits{}, loads), loadBased(t, admission.Limits{}, loads)} {
+		loads.SetInflight(engines[3], 0)
+		counts := serve(t, p, loads, engines, core.StagePlain, 20)
+		require.Equal(t, 20, counts[engines[3].ID], p.Name())
+	}
 }
 
 // A frozen report of a tie leaves the choice to the requests sent since.
@@ -132,9 +136,57 @@ func TestA32_inflight_decides_when_reports_stand_still(t *testing.T) {
 	for _, w := range engines {
 		loads.SetReport(w, coretest.NativeReport())
 	}
-	counts := serve(t, powerOf(t, 4, admission.Limits{}, loads), loads, engines, core.StagePlain, 20)
+	for _, p := range []picker{powerOf(t, 4, admission.Limits{}, loads), loadBased(t, admission.Limits{}, loads)} {
+		counts := serve(t, p, loads, engines, core.StagePlain, 20)
+		least, most := extremes(counts, engines)
+		require.Equal(t, []int{5, 5}, []int{least, most}, p.Name())
+	}
+}
+
+// Frozen reports in which one engine is behind by 12: it gets nothing before the
+// others have caught up with it.
+func TestA32_frozen_report_is_corrected(t *testing.T) {
+	engines, loads := coretest.Workers(4), &coretest.Loads{}
+	for i, w := range engines {
+		loads.SetReport(w, basicReport(0, uint64(12-4*i)))
+	}
+	p := loadBased(t, admission.Limits{}, loads)
+	counts := serve(t, p, loads, engines, core.StagePlain, 24)
+	require.Equal(t, map[core.WorkerID]int{"w0001": 4, "w0002": 8, "w0003": 12}, counts, "12, 8, 4 and 0 wait")
+	counts = serve(t, p, loads, engines, core.StagePlain, 20)
 	least, most := extremes(counts, engines)
 	require.Equal(t, []int{5, 5}, []int{least, most})
+}
+
+// Waves of equal requests: reports scraped now and then, corrected by what was
+// sent since, are no worse than counting requests.
+func TestA34_waves_are_no_worse_than_counting_requests(t *testing.T) {
+	const concurrency, rounds, scrape = 800, 6, 97
+	peak := func(reported bool) (most int) {
+		engines, loads := coretest.Workers(8), &coretest.Loads{}
+		p := loadBased(t, admission.Limits{}, loads)
+		var running []*core.Worker
+		for i := range concurrency * rounds {
+			if reported && i%scrape == 0 {
+				for _, w := range engines {
+					loads.SetReport(w, basicReport(loads.Inflight(w), 0))
+				}
+			}
+			if len(running) == concurrency {
+				for _, w := range running {
+					loads.Release(w)
+				}
+				running = running[:0]
+			}
+			w := take(t, p, engines, coretest.PickRequest(1, core.StagePlain))
+			loads.Charge(w)
+			running = append(running, w)
+			most = max(most, int(loads.Inflight(w)))
+		}
+		return most
+	}
+	require.Equal(t, concurrency/8, peak(false))
+	require.LessOrEqual(t, peak(true), peak(false))
 }
 
 // Each pick sees the picks before it, although all share one set of reports.
@@ -144,9 +196,11 @@ func TestA35_picks_on_one_snapshot_spread(t *testing.T) {
 	for _, w := range engines {
 		loads.SetReport(w, coretest.NativeReport())
 	}
-	counts := serve(t, powerOf(t, 8, admission.Limits{}, loads), loads, engines, core.StagePlain, 64)
-	least, most := extremes(counts, engines)
-	require.Equal(t, []int{8, 8}, []int{least, most})
+	for _, p := range []picker{powerOf(t, 8, admission.Limits{}, loads), loadBased(t, admission.Limits{}, loads)} {
+		counts := serve(t, p, loads, engines, core.StagePlain, 64)
+		least, most := extremes(counts, engines)
+		require.Equal(t, []int{8, 8}, []int{least, most}, p.Name())
+	}
 }
 
 // An engine that nothing is known of but its own counter joins the comparison.
@@ -184,7 +238,7 @@ func TestB09_fallback_stays_within_the_candidates(t *testing.T) {
 	fleet, loads := coretest.Workers(6), &coretest.Loads{}
 	subset := fleet[2:4]
 	loads.SetInflight(subset[0], 1)
-	for _, p := range []picker{roundRobin(t, capInflight(1), loads), random(t, capInflight(1), loads)} {
+	for _, p := range []picker{roundRobin(t, capInflight(1), loads), random(t, capInflight(1), loads), loadBased(t, capInflight(1), loads)} {
 		for seed := range uint64(50) {
 			require.Same(t, subset[1], take(t, p, subset, coretest.PickRequest(seed, core.StagePlain)), p.Name())
 		}

@@ -15,6 +15,10 @@ type LoadView interface {
 	Report(w *core.Worker, now core.Instant) (*core.LoadReport, bool)
 	// Inflight is the number of requests sent to the engine and not finished.
 	Inflight(w *core.Worker) uint64
+	// SinceReport is how many of the requests in flight this proxy sent at or
+	// after the instant the engine's report was taken: what the report cannot
+	// know yet.
+	SinceReport(w *core.Worker) uint64
 }
 
 // observer reads the load of engines and admits by it.
@@ -50,10 +54,16 @@ func (o *observer) admit(w *core.Worker, side pressure.Side) (core.Rejection, bo
 // try observes and admits an engine, and remembers a rejection. Without caps
 // there is nothing to observe for.
 func (o *observer) try(w *core.Worker, now core.Instant) bool {
+	return o.limits.Empty() || o.pass(w, o.observe(w, now))
+}
+
+// pass admits an engine by a load that was observed before, and remembers a
+// rejection.
+func (o *observer) pass(w *core.Worker, side pressure.Side) bool {
 	if o.limits.Empty() {
 		return true
 	}
-	rejection, admitted := o.admit(w, o.observe(w, now))
+	rejection, admitted := o.admit(w, side)
 	if !admitted {
 		o.rejections = append(o.rejections, rejection)
 	}

@@ -33,6 +33,12 @@ func random(t testing.TB, limits admission.Limits, loads policy.LoadView) *polic
 	return p
 }
 
+func loadBased(t testing.TB, limits admission.Limits, loads policy.LoadView) *policy.LoadBased {
+	p, err := policy.NewLoadBased(limits, loads, 0)
+	require.NoError(t, err)
+	return p
+}
+
 func powerOf(t testing.TB, choices int, limits admission.Limits, loads policy.LoadView) *policy.PowerOfTwo {
 	p, err := policy.NewPowerOfTwo(choices, limits, loads)
 	require.NoError(t, err)
@@ -41,7 +47,10 @@ func powerOf(t testing.TB, choices int, limits admission.Limits, loads policy.Lo
 
 // each gives one policy of every kind.
 func each(t testing.TB, limits admission.Limits, loads policy.LoadView) []picker {
-	return []picker{roundRobin(t, limits, loads), random(t, limits, loads), powerOf(t, policy.DefaultChoices, limits, loads)}
+	return []picker{
+		roundRobin(t, limits, loads), random(t, limits, loads), powerOf(t, policy.DefaultChoices, limits, loads),
+		loadBased(t, limits, loads), consistentHash(t, hashing(), limits, loads),
+	}
 }
 
 func capInflight(n uint64) admission.Limits {
@@ -79,6 +88,11 @@ func (f *forbidden) Inflight(w *core.Worker) uint64 {
 	return 0
 }
 
+func (f *forbidden) SinceReport(w *core.Worker) uint64 {
+	f.t.Errorf("requests since the report of %s were read", w.ID)
+	return 0
+}
+
 func TestPolicies_support_every_stage_of_an_engine(t *testing.T) {
 	for _, p := range each(t, admission.Limits{}, &coretest.Loads{}) {
 		for _, stage := range []core.Stage{core.StagePlain, core.StagePrefill, core.StageDecode} {
@@ -93,7 +107,11 @@ func TestPolicies_names_and_reasons(t *testing.T) {
 	for _, p := range each(t, admission.Limits{}, &coretest.Loads{}) {
 		pick, err := p.Pick(engines, coretest.PickRequest(1, core.StagePlain))
 		require.NoError(t, err)
-		require.Equal(t, p.Name(), pick.Reason.String())
+		want := p.Name()
+		if want == "consistent_hash" {
+			want = "no_key"
+		}
+		require.Equal(t, want, pick.Reason.String())
 	}
 }
 
@@ -101,7 +119,9 @@ func TestPolicies_refuse_a_missing_load_view(t *testing.T) {
 	_, first := policy.NewRoundRobin(admission.Limits{}, nil, 0)
 	_, second := policy.NewRandom(admission.Limits{}, nil)
 	_, third := policy.NewPowerOfTwo(2, admission.Limits{}, nil)
-	for _, err := range []error{first, second, third} {
+	_, fourth := policy.NewLoadBased(admission.Limits{}, nil, 0)
+	_, fifth := policy.NewConsistentHash(hashing(), admission.Limits{}, nil)
+	for _, err := range []error{first, second, third, fourth, fifth} {
 		require.ErrorIs(t, err, core.ErrInvalid)
 	}
 }
@@ -159,8 +179,10 @@ func TestPolicies_pick_without_allocating(t *testing.T) {
 	policies := []picker{
 		roundRobin(t, capInflight(7), loads), random(t, capInflight(7), loads),
 		powerOf(t, 2, capInflight(8), loads), powerOf(t, 64, capInflight(8), loads),
+		loadBased(t, capInflight(7), loads), consistentHash(t, hashing(), capInflight(7), loads),
 	}
 	req := coretest.PickRequest(1, core.StageDecode)
+	req.SessionKey = "s"
 	for _, p := range policies {
 		for range 100 {
 			take(t, p, engines, req)
@@ -215,7 +237,7 @@ func BenchmarkPick(b *testing.B) {
 		}
 		for _, p := range each(b, capInflight(100), loads) {
 			b.Run(fmt.Sprintf("workers=%d/policy=%s", n, p.Name()), func(b *testing.B) {
-				req := coretest.PickRequest(1, core.StagePlain)
+				req := keyed("session-42")
 				b.ReportAllocs()
 				for b.Loop() {
 					if _, err := p.Pick(engines, req); err != nil {

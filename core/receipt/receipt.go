@@ -71,7 +71,9 @@ type Summary struct {
 	Input  core.Tokens
 	Source Source
 	Peak   core.Count
-	Code   string // machine code of the answer when the request was refused
+	TTFT   core.Count // milliseconds to the first token that were asked for
+	TPS    float64    // tokens per second that were asked for, 0 for none
+	Code   string     // machine code of the answer when the request was refused
 
 	Chosen core.WorkerID
 	Bucket string
@@ -82,6 +84,16 @@ type Summary struct {
 	candidates [MaxCandidates]Candidate
 	listed     int // candidates kept
 	considered int // candidates in all
+}
+
+// Asked notes the service-level targets of the request; nil is no target.
+func (s *Summary) Asked(ttftMillis *uint64, tokensPerSecond *float64) {
+	if ttftMillis != nil {
+		s.TTFT = core.Known(*ttftMillis)
+	}
+	if tokensPerSecond != nil {
+		s.TPS = *tokensPerSecond
+	}
 }
 
 // Tried notes one bucket's turn.
@@ -121,6 +133,7 @@ func (s *Summary) Append(b []byte) []byte {
 	b = s.appendInput(b)
 	b = append(b, " peak="...)
 	b = appendCount(b, s.Peak)
+	b = s.appendTargets(b)
 	for _, t := range s.tries[:min(s.tried, MaxTries)] {
 		b = appendTry(b, t)
 	}
@@ -130,6 +143,18 @@ func (s *Summary) Append(b []byte) []byte {
 		b = append(b, " more buckets"...)
 	}
 	return s.appendResult(b)
+}
+
+func (s *Summary) appendTargets(b []byte) []byte {
+	if s.TTFT.Known {
+		b = append(b, " ttft_slo_ms="...)
+		b = strconv.AppendUint(b, s.TTFT.N, 10)
+	}
+	if s.TPS > 0 {
+		b = append(b, " tps_slo="...)
+		b = strconv.AppendFloat(b, s.TPS, 'g', -1, 64)
+	}
+	return b
 }
 
 func (s *Summary) appendInput(b []byte) []byte {

@@ -26,6 +26,19 @@ func TestDescribe_refused_quotes_what_the_client_sent(t *testing.T) {
 	require.Equal(t, `model="a\n\"b" input=1 (content-length) peak=unknown; answered model_not_found`, s.Describe())
 }
 
+func TestDescribe_targets(t *testing.T) {
+	s := Summary{Model: "m", Input: 1, Code: "bad_request"}
+	s.Asked(nil, nil)
+	require.Equal(t, `model="m" input=1 (estimate) peak=unknown; answered bad_request`, s.Describe())
+	s.Asked(new(uint64(500)), new(12.5))
+	require.Equal(t, `model="m" input=1 (estimate) peak=unknown ttft_slo_ms=500 tps_slo=12.5; answered bad_request`, s.Describe())
+}
+
+func TestDescribe_without_a_result(t *testing.T) {
+	s := Summary{Model: "m", Input: 1}
+	require.Equal(t, `model="m" input=1 (estimate) peak=unknown`, s.Describe())
+}
+
 func TestDescribe_is_bounded(t *testing.T) {
 	s := Summary{Model: "m", Chosen: "e0", Reason: core.ReasonRandom}
 	for i := range 20 {

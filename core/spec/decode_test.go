@@ -56,7 +56,7 @@ func TestDecode_is_strict(t *testing.T) {
 		{"typo in a policy", `"type"`, `"tpye"`, `models.m.buckets[0].groups.plain.policy.tpye: unknown key; did you mean "type"?`},
 		{"another case", `"cluster"`, `"Cluster"`, `state.Cluster: unknown key; did you mean "cluster"?`},
 		{"nothing near", `"cluster": "s"`, `"cluster": "s", "zzz": 1`, `state.zzz: unknown key; known keys: cluster, authority, token_env, sync_interval_ms, timeout_ms`},
-		{"short and not near", `"id": "b"`, `"id": "b", "x": 1`, `models.m.buckets[0].x: unknown key; known keys: id, rank, limits, max_context_tokens, groups`},
+		{"short and not near", `"id": "b"`, `"id": "b", "x": 1`, `models.m.buckets[0].x: unknown key; known keys: id, rank, limits, max_context_tokens, ttft_ms, tokens_per_second, groups`},
 		{"key twice", `"max": 8`, `"max": 8, "max": 9`, `models.m.buckets[0].limits.max: stands twice; keep one`},
 		{"key twice, escaped", `"max": 8`, `"max": 8, "m\u0061x": 9`, `models.m.buckets[0].limits.max: stands twice; keep one`},
 		{"model twice", `"m": {`, `"m": {"buckets": []}, "m": {`, `models.m: stands twice; keep one`},
@@ -101,7 +101,7 @@ func TestDecode_dropped_options(t *testing.T) {
 		"max_input_tokens":       `use "limits": {"max": ...}`,
 		"power_of_n_choices":     `use "choices"`,
 		"cb_cool_down_secs":      `"cool_down_ms"`,
-		"ttft_slo":               "is not in this version",
+		"kv_indexer":             "is not in this version",
 	} {
 		for place, doc := range map[string]string{
 			"":                     document(`"version": 1`, `"version": 1, `+string(mustMarshal(t, key))+`: "soft"`),
@@ -142,7 +142,7 @@ func TestDecode_lists_everything_at_once(t *testing.T) {
   }
 }`))
 	require.EqualError(t, err, `15 problems in the filter configuration
-  verbose: unknown key; known keys: version, proxy, state, on_no_state, endpoint_mode, transport_retry, paths, max_body_bytes, body_timeout_ms, breaker, receipts, seed, workers, models
+  verbose: unknown key; known keys: version, proxy, state, on_no_state, endpoint_mode, transport_retry, paths, max_body_bytes, body_timeout_ms, breaker, receipts, seed, session, routing_key, workers, models
   stat: unknown key; did you mean "state"?
   models.m.buckets[0].id: stands twice; keep one
   models.m.buckets[0].limits.max: must be a whole number, zero or more, is "8"

@@ -1,5 +1,7 @@
 package spec
 
+import "strings"
+
 // Choices of Config.OnNoState.
 const (
 	OnNoStateReject = "reject"
@@ -20,9 +22,34 @@ const (
 
 // Choices of Policy.Type.
 const (
-	PolicyRoundRobin = "round_robin"
-	PolicyRandom     = "random"
-	PolicyPowerOfTwo = "power_of_two"
+	PolicyRoundRobin     = "round_robin"
+	PolicyRandom         = "random"
+	PolicyPowerOfTwo     = "power_of_two"
+	PolicyLoadBased      = "load_based"
+	PolicyConsistentHash = "consistent_hash"
+)
+
+// policies lists the choices of Policy.Type.
+func policies() []string {
+	return []string{PolicyRoundRobin, PolicyRandom, PolicyPowerOfTwo, PolicyLoadBased, PolicyConsistentHash}
+}
+
+// use is the advice to write one of several words.
+func use(words ...string) string {
+	last := len(words) - 1
+	return "use " + strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// Default headers of keys (engine-selection.md 17).
+const (
+	DefaultSessionHeader = "x-session-id"
+	DefaultRoutingHeader = "x-sgl-routing-key"
+)
+
+// Headers of service-level targets (engine-selection.md 20).
+const (
+	HeaderTTFT = "x-sgl-ttft-slo-ms"
+	HeaderTPS  = "x-sgl-tps-slo"
 )
 
 // TokensEstimate takes a quarter of the body's bytes as the prompt length.
@@ -34,7 +61,6 @@ const (
 	DefaultBodyTimeout = 60_000
 	DefaultSync        = 200 // design section 4
 	DefaultSyncTimeout = 1_000
-	DefaultChoices     = 2
 	maxDuration        = 24 * 60 * 60 * 1000
 	maxLabel           = 256 // bytes; what the state service takes unless told otherwise
 )

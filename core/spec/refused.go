@@ -20,8 +20,14 @@ func refusedKey(key string) (refusal, bool) {
 		}
 	}
 	switch name {
-	case "ttft_slo", "tps_slo", "ttft_ms", "tokens_per_second", "session", "kv_indexer", "worker_services",
-		"min_load_choices", "session_affinity_mode", "dp_aware", "observe_max_body":
+	case "ttft_slo", "tps_slo":
+		return refusal{"belongs to a model", `write it into "models": {"<name>": {...}}`}, true
+	case "ttft_ms", "tokens_per_second":
+		return refusal{"belongs to a bucket", `write it into "buckets": [{...}]`}, true
+	case "session", "routing_key":
+		return refusal{"belongs to the top level", "write it beside \"models\""}, true
+	case "kv_indexer", "worker_services",
+		"min_load_choices", "session_affinity_mode", "idle_secs", "eviction_interval_secs", "dp_aware", "observe_max_body":
 		return refusal{"is not in this version", "leave it out"}, true
 	}
 	return refusal{}, false
@@ -60,6 +66,8 @@ func renamedKeys() map[string]refusal {
 		"bucket_config":      renamed(`"models": {"<name>": {"buckets": [...]}}`),
 		"cb_threshold":       renamed(`"breaker": {"threshold": ...}`),
 		"cb_cool_down_secs":  renamed(`"breaker": {"cool_down_ms": ...}, in milliseconds`),
+		"session_id_header":  renamed(`"session": {"header": ...}`),
+		"routing_key_header": renamed(`"routing_key": {"header": ...}`),
 		"mode":               renamed(`a key "plain" or "pd" with the groups below it`),
 	}
 }
@@ -67,20 +75,19 @@ func renamedKeys() map[string]refusal {
 // refusedPolicy explains why a policy name cannot be honoured: the dropped ones
 // of POLICY_DESIGN section 7 with their replacement, and names nobody knows.
 func refusedPolicy(name string) refusal {
-	const choices = "use round_robin, random or power_of_two"
 	quoted := strconv.Quote(name)
 	switch name {
 	case "fused_score", "score_policy":
 		return refusal{quoted + " is dropped: policies do not add up scores", "use power_of_two"}
 	case "legacy_host_affinity":
 		return refusal{quoted + " is dropped", "use power_of_two on decode groups"}
-	case "load_based", "session_aware", "sticky", "cache_aware", "consistent_hash":
-		return refusal{quoted + " is not in this version", choices}
+	case "session_aware", "sticky", "cache_aware":
+		return refusal{quoted + " is not in this version", use(policies()...)}
 	case "power_of_n":
 		return refusal{quoted + " is spelled power_of_two here", `use "type": "power_of_two" with "choices"`}
 	}
-	if near, ok := nearest(name, []string{PolicyRoundRobin, PolicyRandom, PolicyPowerOfTwo}); ok {
+	if near, ok := nearest(name, policies()); ok {
 		return refusal{quoted + " is not a policy", "did you mean " + strconv.Quote(near) + "?"}
 	}
-	return refusal{quoted + " is not a policy", choices}
+	return refusal{quoted + " is not a policy", use(policies()...)}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/admission"
@@ -17,9 +18,17 @@ import (
 // Handles are what policies need beside their specification.
 type Handles struct {
 	Load policy.LoadView
-	// Offset draws the start of each rotation, so that contexts do not rotate in
-	// step. Nil starts every rotation at zero.
+	// Offset draws the start of each rotation, ties included, so that contexts do
+	// not rotate in step. Nil starts every rotation at zero.
 	Offset *rand.Rand
+}
+
+// start draws where a rotation begins.
+func (h Handles) start() uint64 {
+	if h.Offset == nil {
+		return 0
+	}
+	return h.Offset.Uint64()
 }
 
 // Adapters resolves LoRA adapter names to the model they belong to.
@@ -41,11 +50,35 @@ type Router struct {
 	aliases map[string]string
 	names   []string // models, sorted
 	members []core.WorkerID
+	needs   Needs
+	headers keyHeaders
+}
+
+// Needs are what a request must bring for the policies of a router. Header names
+// are in lower case; an empty one is not needed.
+type Needs struct {
+	Session string // header of the session key
+	Routing string // header of the routing key
+	TTFT    string // header of the target for the time to first token
+	TPS     string // header of the target for tokens per second
+}
+
+// keyHeaders are the headers that keys are in, needed or not.
+type keyHeaders struct{ session, routing string }
+
+func (c *Config) keyHeaders() keyHeaders {
+	name := func(h *KeyHeader, otherwise string) string {
+		if h == nil {
+			return otherwise
+		}
+		return strings.ToLower(h.Header)
+	}
+	return keyHeaders{name(c.Session, DefaultSessionHeader), name(c.RoutingKey, DefaultRoutingHeader)}
 }
 
 // Build makes the router of a valid configuration.
 func Build(cfg *Config, h Handles) (*Router, error) {
-	r := &Router{models: map[string]*bucket.Resolver{}, aliases: map[string]string{}}
+	r := &Router{models: map[string]*bucket.Resolver{}, aliases: map[string]string{}, headers: cfg.keyHeaders()}
 	r.names = slices.Sorted(maps.Keys(cfg.Models))
 	for _, name := range r.names {
 		m := cfg.Models[name]
@@ -72,7 +105,18 @@ func (r *Router) resolver(m Model, h Handles) (*bucket.Resolver, error) {
 		}
 		buckets = append(buckets, b)
 	}
-	return bucket.NewResolver(buckets)
+	ttft, known := bucket.ParsePreference(m.TTFTSLO)
+	tps, knownToo := bucket.ParsePreference(m.TPSSLO)
+	if !known || !knownToo {
+		return nil, fmt.Errorf("preferences %q and %q are not both known", m.TTFTSLO, m.TPSSLO)
+	}
+	if ttft != bucket.PreferenceDisabled {
+		r.needs.TTFT = HeaderTTFT
+	}
+	if tps != bucket.PreferenceDisabled {
+		r.needs.TPS = HeaderTPS
+	}
+	return bucket.NewResolver(buckets, bucket.Preferences{TTFT: ttft, TPS: tps})
 }
 
 func (r *Router) bucket(b *Bucket, h Handles) (*bucket.Bucket, error) {
@@ -80,7 +124,7 @@ func (r *Router) bucket(b *Bucket, h Handles) (*bucket.Bucket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bucket %q: %w", b.ID, err)
 	}
-	s := bucket.Spec{ID: b.ID, Rank: b.Rank, MaxContext: b.MaxContextTokens, Groups: groups}
+	s := bucket.Spec{ID: b.ID, Rank: b.Rank, MaxContext: b.MaxContextTokens, TTFTMillis: b.TTFTMillis, TokensPerSecond: b.TokensPerSecond, Groups: groups}
 	if b.Limits != nil {
 		s.Min, s.Max = b.Limits.Min, b.Limits.Max
 	}
@@ -104,7 +148,7 @@ func (r *Router) groups(b *Bucket, h Handles) (bucket.Groups, error) {
 }
 
 func (r *Router) group(g *Group, h Handles) (bucket.Group, error) {
-	p, err := newPolicy(g.Policy, h)
+	p, err := r.newPolicy(g.Policy, h)
 	if err != nil {
 		return bucket.Group{}, err
 	}
@@ -120,7 +164,7 @@ func (r *Router) group(g *Group, h Handles) (bucket.Group, error) {
 	return bucket.Group{Members: members, Policy: p}, nil
 }
 
-func newPolicy(p *Policy, h Handles) (bucket.Policy, error) {
+func (r *Router) newPolicy(p *Policy, h Handles) (bucket.Policy, error) {
 	if p == nil {
 		return nil, errors.New("the group has no policy")
 	}
@@ -130,21 +174,46 @@ func newPolicy(p *Policy, h Handles) (bucket.Policy, error) {
 	}
 	switch p.Type {
 	case PolicyRoundRobin:
-		start := uint64(0)
-		if h.Offset != nil {
-			start = h.Offset.Uint64()
-		}
-		return policy.NewRoundRobin(limits, h.Load, start)
+		return policy.NewRoundRobin(limits, h.Load, h.start())
+	case PolicyLoadBased:
+		return policy.NewLoadBased(limits, h.Load, h.start())
+	case PolicyConsistentHash:
+		return r.consistentHash(p, limits, h)
 	case PolicyRandom:
 		return policy.NewRandom(limits, h.Load)
 	case PolicyPowerOfTwo:
-		choices := uint64(DefaultChoices)
-		if p.Choices != nil {
-			choices = *p.Choices
-		}
-		return policy.NewPowerOfTwo(int(choices), limits, h.Load)
+		return policy.NewPowerOfTwo(int(valueOr(p.Choices, policy.DefaultChoices)), limits, h.Load)
 	}
 	return nil, fmt.Errorf("policy %q is not known", p.Type)
+}
+
+func (r *Router) consistentHash(p *Policy, limits admission.Limits, h Handles) (bucket.Policy, error) {
+	key, ok := policy.ParseKeySource(p.Key)
+	if !ok {
+		return nil, fmt.Errorf("policy %s: key %q is not known", p.Type, p.Key)
+	}
+	switch key {
+	case policy.KeySession:
+		r.needs.Session = r.headers.session
+	case policy.KeyRouting:
+		r.needs.Routing = r.headers.routing
+	case policy.KeyPrefix:
+	}
+	hashing := policy.Hashing{
+		Key:         key,
+		LoadFactor:  valueOr(p.LoadFactor, policy.DefaultLoadFactor),
+		LoadFloor:   valueOr(p.LoadFloor, policy.DefaultLoadFloor),
+		PrefixBytes: int(valueOr(p.PrefixBytes, policy.DefaultPrefixBytes)),
+	}
+	return policy.NewConsistentHash(hashing, limits, h.Load)
+}
+
+// valueOr gives what a setting points at, or its default.
+func valueOr[T any](setting *T, value T) T {
+	if setting == nil {
+		return value
+	}
+	return *setting
 }
 
 // Route finds the target of a model name: the model itself, else an alias, else
@@ -181,6 +250,9 @@ func (r *Router) Names() []string {
 	slices.Sort(names)
 	return names
 }
+
+// Needs says what requests must bring.
+func (r *Router) Needs() Needs { return r.needs }
 
 // Members lists the worker IDs that groups name, sorted and without repeats.
 func (r *Router) Members() []core.WorkerID { return r.members }

@@ -17,6 +17,7 @@ type noLoad struct{}
 
 func (noLoad) Report(*core.Worker, core.Instant) (*core.LoadReport, bool) { return nil, false }
 func (noLoad) Inflight(*core.Worker) uint64                               { return 0 }
+func (noLoad) SinceReport(*core.Worker) uint64                            { return 0 }
 
 // adapters maps adapter names to base models.
 type adapters map[string]string

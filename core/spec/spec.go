@@ -51,10 +51,24 @@ type Config struct {
 	// Seed makes every choice of every context repeatable. Not for production:
 	// contexts then choose alike.
 	Seed *uint64 `json:"seed"`
+	// Session says which header carries the key of a session. Default header:
+	// x-session-id.
+	Session *KeyHeader `json:"session"`
+	// RoutingKey says which header carries a routing key. Default header:
+	// x-sgl-routing-key.
+	RoutingKey *KeyHeader `json:"routing_key"`
 	// Workers is a static fleet, used until the state service sends one.
 	Workers []Worker `json:"workers"`
 	// Models maps each routed model to its buckets.
 	Models map[string]Model `json:"models"`
+}
+
+// KeyHeader names the header of a kind of key. Requests pay for reading it only
+// when a policy uses such keys. A value that is empty or not visible ASCII is no
+// key; one of more than 256 bytes is used by its hash.
+type KeyHeader struct {
+	// Header is matched in any case. Required.
+	Header string `json:"header"`
 }
 
 // State says how to reach the state service.
@@ -99,7 +113,15 @@ type Model struct {
 	// Tokens says where prompt lengths come from: estimate (default), a quarter
 	// of the body's bytes.
 	Tokens string `json:"tokens"`
-	// Buckets are tried in order of capacity, rank and ID. Required.
+	// TTFTSLO orders buckets by whether their ttft_ms meets the milliseconds to the
+	// first token that a request asks for in x-sgl-ttft-slo-ms: disabled (default),
+	// slo_first, or best_effort, which keeps the buckets that meet it for last.
+	// Without the header it has no effect.
+	TTFTSLO string `json:"ttft_slo"`
+	// TPSSLO does the same by tokens_per_second and the header x-sgl-tps-slo.
+	TPSSLO string `json:"tps_slo"`
+	// Buckets are tried in order of SLO preferences, capacity, rank and ID.
+	// Required.
 	Buckets []Bucket `json:"buckets"`
 }
 
@@ -113,6 +135,11 @@ type Bucket struct {
 	Limits *Limits `json:"limits"`
 	// MaxContextTokens bounds input plus requested output. Default: none.
 	MaxContextTokens *uint64 `json:"max_context_tokens"`
+	// TTFTMillis estimates the milliseconds to the first token here. A bucket
+	// without an estimate meets no target.
+	TTFTMillis *uint64 `json:"ttft_ms"`
+	// TokensPerSecond estimates the rate of one answer here.
+	TokensPerSecond *float64 `json:"tokens_per_second"`
 	// Groups is either plain or pd.
 	Groups Groups `json:"groups"`
 }
@@ -146,10 +173,23 @@ type Group struct {
 
 // Policy configures one policy instance.
 type Policy struct {
-	// Type is round_robin, random or power_of_two. Required.
+	// Type is round_robin, random, power_of_two, load_based or consistent_hash;
+	// core/policy/README.md describes each. Required.
 	Type string `json:"type"`
 	// Choices is the sample size of power_of_two. Default 2.
 	Choices *uint64 `json:"choices"`
+	// Key is what consistent_hash hashes: session, routing or prefix, the start of
+	// the prompt. Required there.
+	Key string `json:"key"`
+	// LoadFactor is how many times the mean of its group an engine may have in
+	// flight before consistent_hash passes it over. Default 1.25, at least 1.
+	LoadFactor *float64 `json:"load_factor"`
+	// LoadFloor is the number in flight below which consistent_hash passes no
+	// engine over. Default 8.
+	LoadFloor *uint64 `json:"load_floor"`
+	// PrefixBytes is how much of the prompt's JSON text is the key of
+	// "key": "prefix". Default 1024.
+	PrefixBytes *uint64 `json:"prefix_bytes"`
 	// Admission caps each engine. Default: none.
 	Admission *admission.Limits `json:"admission"`
 }
@@ -172,7 +212,8 @@ func Decode(document []byte) (*Config, error) {
 // remaining validates what could be decoded of a faulty document, leaving out
 // findings about values that decoding already complained of.
 func (d *decoder) remaining(cfg *Config) (more Problems) {
-	for _, p := range validate(cfg, !d.covers("workers") && !d.covers("state")) {
+	whole := readable{fleet: !d.covers("workers") && !d.covers("state"), models: !d.covers("models")}
+	for _, p := range validate(cfg, whole) {
 		if !d.covers(p.Path) {
 			more = append(more, p)
 		}

@@ -9,32 +9,41 @@ import (
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/chat"
+	"github.com/pointsman/pointsman/core/policy"
 )
 
 // Validate lists everything about cfg that cannot be honoured, as Problems, nil
 // when there is nothing. It does not change cfg.
 func Validate(cfg *Config) error {
-	return validate(cfg, true).err()
+	return validate(cfg, readable{fleet: true, models: true}).err()
 }
 
-// validate does the work of Validate. Without knowing the whole fleet it leaves
-// out what needs it.
-func validate(cfg *Config, wholeFleet bool) Problems {
-	v := validator{cfg: cfg, wholeFleet: wholeFleet, workers: map[string]*Worker{}}
+// readable says what of a document could be decoded whole.
+type readable struct {
+	fleet  bool // state and workers
+	models bool
+}
+
+// validate does the work of Validate. It leaves out what follows from parts that
+// could not be read.
+func validate(cfg *Config, whole readable) Problems {
+	v := validator{cfg: cfg, whole: whole, workers: map[string]*Worker{}, keys: map[policy.KeySource]bool{}}
 	v.root()
 	v.staticWorkers()
 	for _, name := range slices.Sorted(maps.Keys(cfg.Models)) {
 		v.model(name, cfg.Models[name])
 	}
 	v.names()
+	v.keyHeaders()
 	return v.problems
 }
 
 type validator struct {
-	cfg        *Config
-	problems   Problems
-	workers    map[string]*Worker // static ones, by ID
-	wholeFleet bool               // state and workers are as the document has them
+	cfg      *Config
+	problems Problems
+	workers  map[string]*Worker // static ones, by ID
+	whole    readable
+	keys     map[policy.KeySource]bool // those that policies use
 }
 
 func (v *validator) add(path, reason, fix string) { v.problems.add(path, reason, fix) }
@@ -67,7 +76,7 @@ func (v *validator) root() {
 		v.between("breaker.cool_down_ms", b.CoolDownMillis, 1, maxDuration)
 	}
 	v.state()
-	if v.wholeFleet && c.State == nil && len(c.Workers) == 0 {
+	if v.whole.fleet && c.State == nil && len(c.Workers) == 0 {
 		v.add("state", "is not set and there are no workers: nothing to route to", `set "state" or "workers"`)
 	}
 	if len(c.Models) == 0 {

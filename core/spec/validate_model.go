@@ -24,9 +24,10 @@ func (v *validator) model(name string, m Model) {
 	if len(m.Buckets) == 0 {
 		v.add(at+".buckets", "no bucket", "list at least one")
 	}
-	if v.wholeFleet && v.cfg.State == nil && len(v.cfg.Workers) > 0 && !v.served(name) {
+	if v.whole.fleet && v.cfg.State == nil && len(v.cfg.Workers) > 0 && !v.served(name) {
 		v.add(at, "no worker serves this model, and there is no state service to name one", "add it to the models of a worker")
 	}
+	v.slo(at, &m)
 	for i := range m.Buckets {
 		b := &m.Buckets[i]
 		path := index(at+".buckets", i)
@@ -112,7 +113,7 @@ func (v *validator) members(at, model string, stage core.Stage, ids []string) {
 			v.add(path, "is empty", "leave it out")
 			continue
 		}
-		if !v.wholeFleet || len(v.cfg.Workers) == 0 {
+		if !v.whole.fleet || len(v.cfg.Workers) == 0 {
 			continue
 		}
 		w := v.workers[id]
@@ -126,28 +127,5 @@ func (v *validator) members(at, model string, stage core.Stage, ids []string) {
 		if len(w.Models) > 0 && !slices.Contains(w.Models, model) {
 			v.add(path, fmt.Sprintf("worker %q does not serve model %q", id, model), "name workers that serve it")
 		}
-	}
-}
-
-func (v *validator) policy(at string, p *Policy) {
-	switch p.Type {
-	case PolicyPowerOfTwo:
-		v.between(at+".choices", p.Choices, 1, 1<<16)
-	case PolicyRoundRobin, PolicyRandom:
-		if p.Choices != nil {
-			v.add(at+".choices", "has no effect on "+p.Type, "leave it out or use power_of_two")
-		}
-	case "":
-		v.add(at+".type", "is required", "use round_robin, random or power_of_two")
-	default:
-		why := refusedPolicy(p.Type)
-		v.add(at+".type", why.reason, why.fix)
-	}
-	if p.Admission == nil {
-		return
-	}
-	for _, problem := range p.Admission.Validate("") {
-		path, reason, _ := strings.Cut(problem.Error(), ": ")
-		v.add(at+".admission"+path, reason, "")
 	}
 }

@@ -44,6 +44,14 @@ func Header(name string) string {
 	return value
 }
 
+// HeaderIf reads a request header unless its name is empty, which costs nothing.
+func HeaderIf(name string) string {
+	if name == "" {
+		return ""
+	}
+	return Header(name)
+}
+
 // ContentLength reads the announced length of the request body.
 func ContentLength() core.Count {
 	n, err := strconv.ParseUint(Header("content-length"), 10, 64)

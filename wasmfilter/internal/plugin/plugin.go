@@ -21,6 +21,7 @@ type plugin struct {
 	types.DefaultPluginContext
 	id       uint32
 	config   *spec.Config
+	needs    spec.Needs
 	clock    host.Clock
 	flow     *flow.Context
 	arena    host.Arena
@@ -71,6 +72,7 @@ func (p *plugin) start(document []byte) error {
 	}
 	p.config, p.clock = cfg, host.NewClock()
 	p.flow = flow.NewContext(cfg, router, members, seed)
+	p.needs = p.flow.Needs()
 	p.receipts = cfg.Receipts == spec.ReceiptsLog
 	if err := p.sync.configure(cfg); err != nil {
 		return err

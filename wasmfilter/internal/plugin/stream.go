@@ -34,6 +34,9 @@ func (s *stream) OnHttpRequestHeaders(_ int, endOfStream bool) types.Action {
 		ContentLength:   host.ContentLength(),
 		ContentEncoding: host.Header("content-encoding"),
 	}
+	needs := &s.plugin.needs
+	ev.SessionHeader, ev.RoutingHeader = host.HeaderIf(needs.Session), host.HeaderIf(needs.Routing)
+	ev.TTFTHeader, ev.TPSHeader = host.HeaderIf(needs.TTFT), host.HeaderIf(needs.TPS)
 	if s.plugin.flow.NeedsReceived() || s.plugin.flow.HeaderOnly() {
 		ev.ModelHeader = host.Header(host.HeaderModel)
 		// Read before the routing headers are removed: that can only lower the

@@ -1,0 +1,116 @@
+package flow
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pointsman/pointsman/core"
+	"github.com/stretchr/testify/require"
+)
+
+// hashing routes model "m" over every engine by keys of a kind.
+func hashing(key string) string {
+	return strings.Replace(oneBucket, `{"type":"round_robin"}`, `{"type":"consistent_hash","key":"`+key+`"}`, 1)
+}
+
+// keyed sends a request with both key headers and tells where it went.
+func (m *machine) keyed(session, routing, body string) *Request {
+	m.t.Helper()
+	r, ev := m.NewRequest(), m.headers()
+	ev.SessionHeader, ev.RoutingHeader = session, routing
+	r.Step(&ev)
+	effects := r.Step(&Event{Kind: EventBody, Now: m.now, Body: body})
+	require.Equal(m.t, []EffectKind{EffectRoute, EffectContinue, EffectReceipt}, kinds(effects))
+	require.Empty(m.t, r.bucket.Prompt, "nothing of the body is kept")
+	return r
+}
+
+func promptOf(text string) string {
+	return `{"model":"m","messages":[{"role":"user","content":"` + text + `"}]}`
+}
+
+// H09: a session stays together with nothing but the header, in every context.
+func TestH09_keys_decide(t *testing.T) {
+	long := strings.Repeat("system ", 200)
+	for key, send := range map[string]func(m *machine, key string, i int) *Request{
+		"session": func(m *machine, key string, i int) *Request {
+			return m.keyed(key, strings.Repeat("r", i), promptOf(strings.Repeat("x", i)))
+		},
+		"routing": func(m *machine, key string, i int) *Request {
+			return m.keyed(strings.Repeat("s", i), key, promptOf(strings.Repeat("x", i)))
+		},
+		"prefix": func(m *machine, key string, i int) *Request {
+			return m.keyed(strings.Repeat("s", i), strings.Repeat("r", i), promptOf(key+long+strings.Repeat("x", i)))
+		},
+	} {
+		one, other := newMachine(t, hashing(key), engines(8)...), newMachine(t, hashing(key), engines(8)...)
+		places := map[core.WorkerID]bool{}
+		for k := range strings.FieldsSeq("alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu") {
+			home := core.WorkerID("")
+			for i := range 6 {
+				m := []*machine{one, other}[i%2]
+				r := send(m, k, i)
+				require.Equal(t, core.ReasonConsistentHash, r.Receipt().Reason)
+				if i > 0 {
+					require.Equal(t, home, r.Receipt().Chosen, "%s %s", key, k)
+				}
+				home = r.Receipt().Chosen
+				m.answer(r, 200)
+			}
+			places[home] = true
+		}
+		require.Greater(t, len(places), 3, key)
+	}
+}
+
+func TestKeys_absent(t *testing.T) {
+	for name, value := range map[string]string{"empty": "", "not ASCII": "sitz\u00fcng"} {
+		for _, key := range []string{"session", "routing"} {
+			m := newMachine(t, hashing(key), engines(4)...)
+			require.Equal(t, core.ReasonNoKey, m.keyed(value, value, promptOf("x")).Receipt().Reason, name)
+		}
+	}
+	m := newMachine(t, hashing("prefix"), engines(4)...)
+	require.Equal(t, core.ReasonNoKey, m.keyed("s", "r", `{"model":"m"}`).Receipt().Reason, "A20: no prompt is no key, not an empty one")
+}
+
+// H12: however long the header, a request keeps little of it.
+func TestH12_long_keys_are_not_kept(t *testing.T) {
+	m := newMachine(t, hashing("session"), engines(8)...)
+	long := strings.Repeat("k", 64<<10)
+	r := m.keyed(long, "", promptOf("x"))
+	require.Equal(t, core.ReasonConsistentHash, r.Receipt().Reason)
+	require.LessOrEqual(t, len(r.session), 64)
+	require.Equal(t, r.Receipt().Chosen, m.keyed(long, "", promptOf("y")).Receipt().Chosen)
+}
+
+// Without bodies sessions still hold; there is no prompt to hash.
+func TestKeys_in_header_only_mode(t *testing.T) {
+	for key, want := range map[string]core.Reason{"session": core.ReasonConsistentHash, "prefix": core.ReasonNoKey} {
+		m := latched(t, hashing(key))
+		r, ev := m.NewRequest(), m.headers()
+		ev.SessionHeader = "s"
+		r.Step(&ev)
+		require.Equal(t, want, r.Receipt().Reason)
+	}
+}
+
+// The spare engine of a session is the next one of its own order, the same for
+// every request.
+func TestKeys_spares_are_the_next_in_order(t *testing.T) {
+	m := newMachine(t, `"transport_retry":true,`+hashing("session"), engines(9)...)
+	endpoint := func() string {
+		r, ev := m.NewRequest(), m.headers()
+		ev.SessionHeader = "s"
+		r.Step(&ev)
+		for _, e := range r.Step(&Event{Kind: EventBody, Body: promptOf("x")}) {
+			if e.Kind == EffectRoute {
+				return e.Endpoint
+			}
+		}
+		return ""
+	}
+	first := endpoint()
+	require.Len(t, strings.Split(first, ","), 3)
+	require.Equal(t, first, endpoint())
+}
