@@ -63,7 +63,7 @@ func TestW01_W02_garbage_collections_on_old_hosts(t *testing.T) {
 		w.requireWorks()
 	})
 	t.Run("plain runtime", func(t *testing.T) {
-		w := newVMOf(t, loadModule(t, plainRuntime(t), hostsim.Envoy133), "", nil)
+		w := newVMOf(t, loadModule(t, plainRuntime(t), hostsim.Envoy133), "", func(o *hostsim.VMOptions) { o.Clock = hostsim.SystemClock{} })
 		for round := range rounds {
 			if !w.sendLarge(body) {
 				t.Logf("dead in round %d: %v", round, w.vm.Failure())
@@ -100,7 +100,8 @@ func TestW16_memory_is_flat(t *testing.T) {
 		w.trace.Reset()
 	}
 	t.Logf("%d MiB after the third body, %d MiB after 200", warm>>20, w.vm.MemoryBytes()>>20)
-	require.Equal(t, warm, w.vm.MemoryBytes())
+	// 6 GiB have gone through; what is allowed is the heap's own jitter.
+	require.LessOrEqual(t, w.vm.MemoryBytes(), warm+4<<20)
 	require.Less(t, warm, 200<<20)
 	w.requireWorks()
 }

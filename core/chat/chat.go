@@ -33,10 +33,6 @@ func DialectOf(path string) Dialect {
 	return DialectNone
 }
 
-// validateUpTo bounds full JSON validation: above it a body is only walked at
-// its top level, and the engine is the judge of the rest (design section 3).
-const validateUpTo = 1 << 20
-
 // Facts are what a body tells the router.
 type Facts struct {
 	Model  string     // as the client wrote it; a copy, never empty
@@ -55,31 +51,30 @@ func (e *Error) Error() string { return e.Message }
 
 func refuse(message string) error { return &Error{Message: message} }
 
-// Peek reads the facts of a body. It reads the body once at its top level; a
-// body of up to 1 MiB is also checked to be valid JSON. Errors are of type
-// *Error and mean status 400.
+// Peek reads the facts of a body, in one pass over it: that it is a JSON object,
+// and the members of its top level. Errors are of type *Error and mean status
+// 400.
 func Peek(body string, dialect Dialect) (Facts, error) {
 	facts := Facts{Bytes: uint64(len(body))}
 	if dialect == DialectNone {
 		return facts, refuse("this path is not routed")
 	}
-	trimmed := strings.Trim(body, " \t\r\n")
-	if trimmed == "" || trimmed[0] != '{' {
+	s := scanner{text: body}
+	if s.next() != '{' {
 		return facts, refuse("the request body must be a JSON object")
 	}
-	if len(body) <= validateUpTo && tooDeep(trimmed) {
+	err := facts.readMembers(&s, promptKey(dialect))
+	switch {
+	case s.fault == faultDepth:
 		return facts, refuse("the request body nests deeper than " + strconv.Itoa(maxDepth) + " levels")
-	}
-	if trimmed[len(trimmed)-1] != '}' || (len(body) <= validateUpTo && !gjson.Valid(body)) {
+	case s.fault == faultSyntax:
 		return facts, refuse("the request body is not valid JSON")
-	}
-	if err := facts.readMembers(trimmed, promptKey(dialect)); err != nil {
+	case err != nil:
 		return facts, err
-	}
-	if facts.Model == "" {
+	case facts.Model == "":
 		return facts, refuse(`"model" is missing: name the model the request is for`)
 	}
-	facts.Data = dataBytes(body)
+	facts.Data = s.data
 	return facts, nil
 }
 
@@ -128,26 +123,30 @@ func promptKey(dialect Dialect) string {
 	return "messages"
 }
 
-func (f *Facts) readMembers(object, prompt string) error {
+func (f *Facts) readMembers(s *scanner, prompt string) error {
 	var (
 		seen                 [memberCount]bool
 		maxTokens, maxOutput core.Count
 		err                  error
 	)
-	gjson.Parse(object).ForEach(func(key, value gjson.Result) bool {
-		if key.Str == prompt {
-			f.Prompt = value.Raw // of several the last one counts, as with parsers
+	s.object(func(key, raw string) bool {
+		if strings.IndexByte(key, '\\') >= 0 {
+			key = gjson.Parse(`"` + key + `"`).Str
+		}
+		if key == prompt {
+			f.Prompt = raw // of several the last one counts, as with parsers
 			return true
 		}
-		m, wanted := memberOf(key.Str)
+		m, wanted := memberOf(key)
 		if !wanted {
 			return true
 		}
 		if seen[m] {
-			err = refuse(strconv.Quote(key.Str) + " stands twice in the request body")
+			err = refuse(strconv.Quote(key) + " stands twice in the request body")
 			return false
 		}
 		seen[m] = true
+		value := gjson.Parse(raw)
 		switch m {
 		case memberModel:
 			err = f.setModel(value)
@@ -203,29 +202,4 @@ func budget(key string, v gjson.Result) (core.Count, error) {
 		}
 	}
 	return core.Count{}, refuse(strconv.Quote(key) + " must be a whole number of tokens, zero or more")
-}
-
-// dataBytes counts the bytes of base64 "data:" URL strings: images and audio that
-// the engine does not read as text. A prompt may begin with "data:" as well, such
-// as a pasted event stream, so the URL's head is looked at.
-func dataBytes(body string) (n uint64) {
-	const (
-		mark = `"data:`
-		head = 128 // media type and parameters
-	)
-	for {
-		at := strings.Index(body, mark)
-		if at < 0 {
-			return n
-		}
-		body = body[at+len(mark):]
-		end := strings.IndexByte(body, '"')
-		if end < 0 {
-			return n
-		}
-		if strings.Contains(body[:min(end, head)], ";base64,") {
-			n += uint64(end)
-		}
-		body = body[end:]
-	}
 }
