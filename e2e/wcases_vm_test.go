@@ -4,11 +4,11 @@ package e2e
 //
 //	W01 W02 W16      wcases_memory_test.go; real Envoys in the soak
 //	W03 - W08 W17    wcases_streams_test.go; on Envoy wcases_envoy_test.go, W04 headeronly_test.go
-//	W09 - W11 W14 W18 W28  wcases_sync_test.go; on Envoy wcases_envoy_test.go
+//	W09 - W11 W14 W18 W28  wcases_sync_test.go; on Envoy wcases_envoy_test.go, W10 W11 wcases_envoyown_test.go
 //	W12 W13          wcases_streams_test.go: the filter has no trap of its own, so hostsim makes one, and Envoy cannot
 //	W19 W24 W26      wcases_shipped_test.go: settings of the shipped bootstraps
-//	W20 W21          wcases_streams_test.go and wcases_envoy_test.go
-//	W25              wcases_envoy_test.go: circuit breakers are Envoy's
+//	W20 W21          wcases_streams_test.go; on Envoy wcases_envoyown_test.go (W20), wcases_envoy_test.go
+//	W25              wcases_envoyown_test.go: circuit breakers are Envoy's
 //
 // Rows that do not apply:
 //
