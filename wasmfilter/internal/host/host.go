@@ -35,51 +35,6 @@ func NewClock() Clock { return Clock{base: time.Now()} }
 // Now is the time since the clock started.
 func (c Clock) Now() core.Instant { return core.Instant(time.Since(c.base) / time.Millisecond) }
 
-// Header reads a request header, empty when it is absent.
-func Header(name string) string {
-	value, err := proxywasm.GetHttpRequestHeader(name)
-	if err != nil {
-		return ""
-	}
-	return value
-}
-
-// HeaderIf reads a request header unless its name is empty, which costs nothing.
-func HeaderIf(name string) string {
-	if name == "" {
-		return ""
-	}
-	return Header(name)
-}
-
-// ContentLength reads the announced length of the request body.
-func ContentLength() core.Count {
-	n, err := strconv.ParseUint(Header("content-length"), 10, 64)
-	if err != nil {
-		return core.Count{}
-	}
-	return core.Known(n)
-}
-
-// StripRouting removes the routing headers by name. Whole-map edits fail above
-// 1,024 headers (envoy.md 1.1).
-func StripRouting() {
-	for _, name := range [...]string{HeaderEndpoint, HeaderPrefill, HeaderMode} {
-		_ = proxywasm.RemoveHttpRequestHeader(name)
-	}
-}
-
-// StripPresent is StripRouting for requests that are not routed: it edits only
-// what is there, since each edit makes the host match the route again
-// (envoy.md 2.6).
-func StripPresent() {
-	for _, name := range [...]string{HeaderEndpoint, HeaderPrefill, HeaderMode} {
-		if _, err := proxywasm.GetHttpRequestHeader(name); err == nil {
-			_ = proxywasm.RemoveHttpRequestHeader(name)
-		}
-	}
-}
-
 // SetEndpoint names the engine the host must send the request to.
 func SetEndpoint(address string) error {
 	return proxywasm.ReplaceHttpRequestHeader(HeaderEndpoint, address)

@@ -25,6 +25,7 @@ type plugin struct {
 	clock    host.Clock
 	flow     *flow.Context
 	arena    host.Arena
+	headers  host.RequestHeaders
 	event    flow.Event // reused: one callback runs at a time
 	waiting  []*stream  // requests that wait for their body, oldest first
 	sync     syncer

@@ -24,21 +24,24 @@ type stream struct {
 
 // OnHttpRequestHeaders implements types.HttpContext.
 func (s *stream) OnHttpRequestHeaders(_ int, endOfStream bool) types.Action {
+	headers := &s.plugin.headers
+	headers.Read()
+	defer headers.Drop()
 	ev := &s.plugin.event
 	*ev = flow.Event{
 		Kind:            flow.EventHeaders,
 		Now:             s.plugin.clock.Now(),
-		Method:          host.Header(":method"),
-		Path:            host.Header(":path"),
+		Method:          headers.Get(":method"),
+		Path:            headers.Get(":path"),
 		EndOfStream:     endOfStream,
-		ContentLength:   host.ContentLength(),
-		ContentEncoding: host.Header("content-encoding"),
+		ContentLength:   headers.ContentLength(),
+		ContentEncoding: headers.Get("content-encoding"),
 	}
 	needs := &s.plugin.needs
-	ev.SessionHeader, ev.RoutingHeader = host.HeaderIf(needs.Session), host.HeaderIf(needs.Routing)
-	ev.TTFTHeader, ev.TPSHeader = host.HeaderIf(needs.TTFT), host.HeaderIf(needs.TPS)
+	ev.SessionHeader, ev.RoutingHeader = headers.Keep(needs.Session), headers.Keep(needs.Routing)
+	ev.TTFTHeader, ev.TPSHeader = headers.Keep(needs.TTFT), headers.Keep(needs.TPS)
 	if s.plugin.flow.NeedsReceived() || s.plugin.flow.HeaderOnly() {
-		ev.ModelHeader = host.Header(host.HeaderModel)
+		ev.ModelHeader = headers.Keep(host.HeaderModel)
 		// Read before the routing headers are removed: that can only lower the
 		// count, never fake the growth that proves a hidden body.
 		ev.Received = host.Received()
@@ -168,17 +171,15 @@ func (s *stream) perform(effects []flow.Effect, outside bool) {
 	}
 }
 
-// strip removes client-sent routing headers: all of them from a request that
-// will be routed, only those present from one that goes on untouched.
+// strip removes client-sent routing headers from a request that goes on.
 func (s *stream) strip(rest []flow.Effect) {
 	switch {
 	case len(rest) > 0 && rest[0].Kind == flow.EffectRespond:
+		return
 	case len(rest) > 0 && rest[0].Kind == flow.EffectContinue:
-		host.StripPresent()
 		s.over = true
-	default:
-		host.StripRouting()
 	}
+	s.plugin.headers.StripRouting()
 }
 
 func (s *stream) resume(outside bool) {
