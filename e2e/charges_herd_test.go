@@ -69,13 +69,7 @@ func (f *front) follow(ctx context.Context, body string, answered *atomic.Int64)
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 		return "cut"
 	}
-	switch code := resp.Header.Get("x-router-error-code"); {
-	case resp.StatusCode == http.StatusOK:
-		return "ok"
-	case code != "":
-		return code
-	}
-	return resp.Status
+	return nameOf(resp)
 }
 
 // leaveAfter opens a connection, sends the text and leaves. With await, it waits

@@ -72,6 +72,12 @@ func (r *rig) outcome(body string) string {
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 		return "cut"
 	}
+	return nameOf(resp)
+}
+
+// nameOf names a whole answer: "ok", the router's code, or the status of any
+// other refusal.
+func nameOf(resp *http.Response) string {
 	switch code := resp.Header.Get("x-router-error-code"); {
 	case resp.StatusCode == http.StatusOK:
 		return "ok"
