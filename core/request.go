@@ -40,6 +40,12 @@ type PickRequest struct {
 type Pick struct {
 	Worker *Worker
 	Reason Reason
+	// Bind says that the pick is a new placement of the request's key in its
+	// scope, to be bound before the request is sent (POLICY_DESIGN section 6).
+	Bind bool
+	// Matched is how many prompt tokens the engine is known to hold, for policies
+	// that look at prefixes.
+	Matched Count
 }
 
 // Reason says why a policy chose an engine. It is a metric label, so the set is
