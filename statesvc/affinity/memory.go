@@ -105,11 +105,11 @@ func (m *Memory) bind(now core.Instant, p *Proposal) core.WorkerID {
 }
 
 // Touch implements Store.
-func (m *Memory) Touch(_ context.Context, now core.Instant, scopes []Digest) error {
+func (m *Memory) Touch(_ context.Context, now core.Instant, uses []Use) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, scope := range scopes {
-		if at, ok := m.live(scope, now); ok {
+	for i := range uses {
+		if at, ok := m.live(uses[i].Scope, now); ok && m.workers.name(m.entries[at].worker) == uses[i].Worker {
 			m.use(at, now)
 		}
 	}

@@ -41,7 +41,7 @@ func TestAFullStoreMakesRoomByTheOldestUse(t *testing.T) {
 	for n := range uint64(3) {
 		bind(t, m, core.Instant(n), n, "a")
 	}
-	require.NoError(t, m.Touch(context.Background(), 5, []affinity.Digest{affinitytest.Scope(0)}))
+	require.NoError(t, m.Touch(context.Background(), 5, []affinity.Use{{Scope: affinitytest.Scope(0), Worker: "a"}}))
 	bind(t, m, 6, 9, "b")
 	require.Equal(t, core.WorkerID("a"), look(t, m, 6, 0))
 	require.Empty(t, look(t, m, 6, 1), "it was used the longest ago")
@@ -136,9 +136,9 @@ func TestMemoryIsTheModel(t *testing.T) {
 				require.Equal(t, naive.bind(now, s, w, seen), got[0])
 			},
 			"touch": func(t *rapid.T) {
-				s := scope.Draw(t, "scope")
-				require.NoError(t, store.Touch(context.Background(), now, []affinity.Digest{affinitytest.Scope(s)}))
-				if b := naive.at(now, s); b != nil {
+				s, w := scope.Draw(t, "scope"), worker.Draw(t, "worker")
+				require.NoError(t, store.Touch(context.Background(), now, []affinity.Use{{Scope: affinitytest.Scope(s), Worker: w}}))
+				if b := naive.at(now, s); b != nil && b.worker == w {
 					b.used = now
 				}
 			},

@@ -20,6 +20,12 @@ type Proposal struct {
 	Idle core.Instant
 }
 
+// Use is a binding that a request followed.
+type Use struct {
+	Scope  Digest
+	Worker core.WorkerID
+}
+
 // Store keeps bindings. Instants are the caller's and never run backwards.
 // Implementations serve concurrent callers.
 type Store interface {
@@ -31,8 +37,9 @@ type Store interface {
 	// each scope is bound to in the end: the proposed one, or the winner's. A
 	// scope that found no room has the empty one.
 	Bind(ctx context.Context, now core.Instant, proposals []Proposal) ([]core.WorkerID, error)
-	// Touch refreshes bindings that were used. Scopes without one are passed over.
-	Touch(ctx context.Context, now core.Instant, scopes []Digest) error
+	// Touch refreshes bindings that were used. A scope that is bound to another
+	// engine by then, or to none, is passed over.
+	Touch(ctx context.Context, now core.Instant, uses []Use) error
 	// Forget removes every binding to an engine and says how many there were.
 	Forget(ctx context.Context, worker core.WorkerID) (int, error)
 }

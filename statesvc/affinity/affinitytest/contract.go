@@ -69,9 +69,9 @@ func (s store) bind(now core.Instant, scope uint64, worker, seen core.WorkerID) 
 	return bound[0]
 }
 
-func (s store) touch(now core.Instant, scope uint64) {
+func (s store) touch(now core.Instant, scope uint64, worker core.WorkerID) {
 	s.t.Helper()
-	require.NoError(s.t, s.Touch(context.Background(), now, []affinity.Digest{Scope(scope)}))
+	require.NoError(s.t, s.Touch(context.Background(), now, []affinity.Use{{Scope: Scope(scope), Worker: worker}}))
 }
 
 func testNew(t *testing.T, s store) {
@@ -98,11 +98,12 @@ func testIdle(t *testing.T, s store) {
 	s.bind(0, 1, "a", "")
 	s.bind(0, 2, "a", "")
 	s.bind(0, 3, "a", "")
-	s.touch(Idle/2, 1)
+	s.touch(Idle/2, 1, "a")
+	s.touch(Idle/2, 2, "b")
 	s.bind(Idle/2, 3, "b", "")
 	require.Equal(t, core.WorkerID("a"), s.bound(Idle/2, 2))
 	require.Equal(t, core.WorkerID("a"), s.bound(Idle+1, 1))
-	require.Empty(t, s.bound(Idle+1, 2))
+	require.Empty(t, s.bound(Idle+1, 2), "the use of another engine is no use of this binding")
 	require.Equal(t, core.WorkerID("a"), s.bound(Idle+1, 3), "a lost bind uses the winner's binding")
 }
 
@@ -114,7 +115,7 @@ func testLimit(t *testing.T, s store) {
 
 func testExpired(t *testing.T, s store) {
 	s.bind(0, 1, "a", "")
-	s.touch(Idle+1, 1)
+	s.touch(Idle+1, 1, "a")
 	require.Empty(t, s.bound(Idle+1, 1), "a use does not bring it back")
 	require.Equal(t, core.WorkerID("b"), s.bind(Idle+2, 1, "b", ""))
 }
@@ -198,7 +199,7 @@ func testLives(t *testing.T, s store) {
 }
 
 func testTouchNone(t *testing.T, s store) {
-	s.touch(0, 1)
+	s.touch(0, 1, "a")
 	require.Empty(t, s.bound(0, 1))
 }
 
