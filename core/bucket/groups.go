@@ -6,7 +6,8 @@ import "github.com/pointsman/pointsman/core"
 // Only Plain and PD make them, so a bucket with one half of a pair, or with both
 // shapes, cannot be written down.
 type Groups interface {
-	pick(registry Registry, bucket string, req *core.BucketRequest) (Selection, error)
+	// pick completes a selection: what kept holds is kept where it still fits.
+	pick(registry Registry, bucket string, req *core.BucketRequest, kept Selection) (Selection, error)
 	engineGroups() []*EngineGroup
 }
 
@@ -17,12 +18,15 @@ func Plain(engines Group) Groups {
 
 // PD makes one engine prefill and another decode.
 func PD(prefill, decode Group) Groups {
-	return pair{newEngineGroup(prefill, core.StagePrefill), newEngineGroup(decode, core.StageDecode)}
+	return &pair{prefill: newEngineGroup(prefill, core.StagePrefill), decode: newEngineGroup(decode, core.StageDecode)}
 }
 
 type plain struct{ engines *EngineGroup }
 
-func (p plain) pick(registry Registry, bucket string, req *core.BucketRequest) (Selection, error) {
+func (p plain) pick(registry Registry, bucket string, req *core.BucketRequest, kept Selection) (Selection, error) {
+	if kept.first.Worker != nil {
+		return kept, nil
+	}
 	engine, err := p.engines.Pick(registry, bucket, req)
 	if err != nil {
 		return Selection{}, err
@@ -31,23 +35,6 @@ func (p plain) pick(registry Registry, bucket string, req *core.BucketRequest) (
 }
 
 func (p plain) engineGroups() []*EngineGroup { return []*EngineGroup{p.engines} }
-
-type pair struct{ prefill, decode *EngineGroup }
-
-// pick discards the prefill engine when no decode engine joins it.
-func (p pair) pick(registry Registry, bucket string, req *core.BucketRequest) (Selection, error) {
-	prefill, err := p.prefill.Pick(registry, bucket, req)
-	if err != nil {
-		return Selection{}, err
-	}
-	decode, err := p.decode.Pick(registry, bucket, req)
-	if err != nil {
-		return Selection{}, err
-	}
-	return Selection{first: prefill, decode: decode, candidates: p.prefill.candidates}, nil
-}
-
-func (p pair) engineGroups() []*EngineGroup { return []*EngineGroup{p.prefill, p.decode} }
 
 // Selection is a complete selection: one plain engine, or a pair of one bucket
 // (invariant I2). The zero value is neither; it comes with an error only.
@@ -75,4 +62,21 @@ func (p Selection) Pair() (prefill, decode core.Pick, isPair bool) {
 		return core.Pick{}, core.Pick{}, false
 	}
 	return p.first, p.decode, true
+}
+
+// Without is the selection less its pick of a stage, for Bucket.Resume.
+func (p Selection) Without(stage core.Stage) Selection {
+	if stage == core.StageDecode {
+		p.decode = core.Pick{}
+	} else {
+		p.first = core.Pick{}
+	}
+	return p
+}
+
+// Kept is the selection with its candidates copied into a list of the caller's,
+// so that it outlives the next pick.
+func (p Selection) Kept(list []*core.Worker) Selection {
+	p.candidates = append(list[:0], p.candidates...)
+	return p
 }

@@ -96,7 +96,7 @@ func compareID(r *row, id core.WorkerID) int {
 }
 
 func sameWorker(a, b *core.Worker) bool {
-	return a.Address == b.Address && a.Stage == b.Stage && a.Generation == b.Generation &&
+	return a.Address == b.Address && a.Stage == b.Stage && a.Version == b.Version && a.Generation == b.Generation &&
 		a.Healthy == b.Healthy && a.Draining == b.Draining &&
 		slices.Equal(a.Models, b.Models) && slices.Equal(a.Adapters, b.Adapters)
 }
