@@ -23,11 +23,18 @@ type BucketRequest struct {
 	// Spare says that this is a further choice beside one already made, for the
 	// host's transport retries. Rotations stay where they are.
 	Spare bool
+	// Again says that the selection resumes after one that was not dispatched,
+	// because another request placed the key first.
+	Again bool
 
 	// Rand is the request's own random source, seeded so that a repeated
 	// selection repeats itself.
 	Rand *rand.Rand
 }
+
+// Rotates reports whether a rotation moves with this pick. Rotations count
+// requests: neither further choices nor resumed selections move them.
+func (r *BucketRequest) Rotates() bool { return !r.Spare && !r.Again }
 
 // PickRequest is a BucketRequest as one engine group's policy sees it.
 type PickRequest struct {
