@@ -89,7 +89,7 @@ func New(cfg *config.Config, opts Options) (*Service, error) {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	s.server = server.New(server.Options{
-		Config: cfg, Board: s.board, Fleet: s.fleet, Meter: meter, Metrics: meter.Handler(),
+		Config: cfg, Board: s.board, Fleet: s.fleet, Bindings: s.bindings, Clock: clock, Meter: meter, Metrics: meter.Handler(),
 		Logger: opts.Logger, TLS: certificate, Version: opts.Version,
 	})
 	return s, nil

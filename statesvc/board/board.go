@@ -101,6 +101,13 @@ func sameWorker(a, b *core.Worker) bool {
 		slices.Equal(a.Models, b.Models) && slices.Equal(a.Adapters, b.Adapters)
 }
 
+// Has reports whether a worker has a row.
+func (b *Board) Has(id core.WorkerID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.rows[id] != nil
+}
+
 // Remove takes a worker out of the fleet. Gauges that still name it are ignored.
 func (b *Board) Remove(id core.WorkerID) {
 	b.mu.Lock()

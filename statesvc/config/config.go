@@ -128,13 +128,15 @@ type Sync struct {
 	Tombstones int `yaml:"tombstones"`
 }
 
-// Affinity bounds the bindings of sessions and routing keys. How long one lives
-// without use comes with the filter's configuration.
+// Affinity says how bindings of sessions and routing keys are kept
+// (engine-selection.md 17).
 type Affinity struct {
-	MaxBindings int   `yaml:"max_bindings"`
-	MaxBytes    int64 `yaml:"max_bytes"`
-	// SweepMillis is how often bindings that were idle for too long are removed
-	// (engine-selection.md 17). They count as gone before that.
+	// IdleMillis is how long a binding lives without use.
+	IdleMillis  Millis `yaml:"idle_ms"`
+	MaxBindings int    `yaml:"max_bindings"`
+	MaxBytes    int64  `yaml:"max_bytes"`
+	// SweepMillis is how often bindings that were idle for too long are removed. They
+	// count as gone before that.
 	SweepMillis Millis `yaml:"sweep_ms"`
 }
 
@@ -176,7 +178,7 @@ func Default() Config {
 			MaxBodyBytes: 4 << 20, FreshnessMillis: 5000,
 		},
 		Sync:     Sync{ExpiryMillis: 1500, Tombstones: 1024},
-		Affinity: Affinity{MaxBindings: 1 << 20, MaxBytes: 128 << 20, SweepMillis: 60_000},
+		Affinity: Affinity{IdleMillis: 600_000, MaxBindings: 1 << 20, MaxBytes: 128 << 20, SweepMillis: 60_000},
 		Limits: Limits{
 			MaxBodyBytes: 1 << 20, MaxHeaderBytes: 16 << 10, MaxHeaders: 64,
 			MaxConcurrent: 256, MaxConnections: 8192,

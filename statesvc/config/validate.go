@@ -71,6 +71,7 @@ func (c *Config) validateSpans(p *Problems) {
 		{"load.timeout_ms", c.Load.TimeoutMillis, 1, maxSpan},
 		{"load.freshness_ms", c.Load.FreshnessMillis, 1, maxSpan},
 		{"sync.expiry_ms", c.Sync.ExpiryMillis, 100, maxSpan},
+		{"affinity.idle_ms", c.Affinity.IdleMillis, 1000, 30 * maxSpan},
 		{"affinity.sweep_ms", c.Affinity.SweepMillis, 100, maxSpan},
 		{"shutdown.drain_ms", c.Shutdown.DrainMillis, 0, maxSpan},
 		{"shutdown.timeout_ms", c.Shutdown.TimeoutMillis, 1, maxSpan},
