@@ -39,8 +39,9 @@ func (p plain) engineGroups() []*EngineGroup { return []*EngineGroup{p.engines} 
 // Selection is a complete selection: one plain engine, or a pair of one bucket
 // (invariant I2). The zero value is neither; it comes with an error only.
 type Selection struct {
-	first      core.Pick      // plain or prefill
-	decode     core.Pick      // of a pair
+	first      core.Pick // plain or prefill
+	decode     core.Pick // of a pair
+	pair       bool
 	candidates []*core.Worker // of the first
 }
 
@@ -50,7 +51,7 @@ func (p Selection) Candidates() []*core.Worker { return p.candidates }
 
 // Plain gives the engine that serves the whole request, false for a pair.
 func (p Selection) Plain() (core.Pick, bool) {
-	if p.first.Worker == nil || p.decode.Worker != nil {
+	if p.pair || p.first.Worker == nil {
 		return core.Pick{}, false
 	}
 	return p.first, true
@@ -58,10 +59,27 @@ func (p Selection) Plain() (core.Pick, bool) {
 
 // Pair gives the prefill and the decode engine, false for a plain pick.
 func (p Selection) Pair() (prefill, decode core.Pick, isPair bool) {
-	if p.decode.Worker == nil {
+	if !p.pair || !p.Whole() {
 		return core.Pick{}, core.Pick{}, false
 	}
 	return p.first, p.decode, true
+}
+
+// Pick gives the engine of one stage, false when the selection has none.
+func (p Selection) Pick(stage core.Stage) (core.Pick, bool) {
+	pick := p.first
+	switch {
+	case p.pair == (stage == core.StagePlain):
+		pick = core.Pick{}
+	case stage == core.StageDecode:
+		pick = p.decode
+	}
+	return pick, pick.Worker != nil
+}
+
+// Whole reports whether no pick is missing. Only Without makes one that is not.
+func (p Selection) Whole() bool {
+	return p.first.Worker != nil && (!p.pair || p.decode.Worker != nil)
 }
 
 // Without is the selection less its pick of a stage, for Bucket.Resume.

@@ -65,10 +65,10 @@ func (p *pair) match(bucket string) error {
 // among, or picks one.
 func (p *pair) pickFirst(bucket string, req *core.BucketRequest, kept Selection) (Selection, error) {
 	if kept.first.Worker != nil {
-		return Selection{first: kept.first, candidates: kept.candidates}, nil
+		return Selection{pair: true, first: kept.first, candidates: kept.candidates}, nil
 	}
 	prefill, err := p.prefill.choose(p.prefill.candidates, bucket, req)
-	return Selection{first: prefill, candidates: p.prefill.candidates}, err
+	return Selection{pair: true, first: prefill, candidates: p.prefill.candidates}, err
 }
 
 // join gives the kept decode engine when it is of the version group, or picks

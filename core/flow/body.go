@@ -44,7 +44,7 @@ func (r *Request) onBody(ev *Event) {
 		r.refuse(CodeBadRequest, "the requested output is too long to add to the prompt")
 		return
 	}
-	r.route(ev.Now, ask{model: facts.Model, input: input, peak: peak, prompt: facts.Prompt})
+	r.route(ev.Now, ask{model: facts.Model, input: input, peak: peak, prompt: facts.Prompt, size: facts.Bytes})
 }
 
 // peakOf adds input and requested output. An unknown output leaves the peak

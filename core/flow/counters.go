@@ -17,6 +17,17 @@ const (
 	PicksReplaced // the host's retry went to another engine
 	HeaderOnlyLatched
 	HeaderOnlyRouted
+	ObservesAnswered
+	ObservesUnavailable // no answer, or one that cannot be read
+	ObservesLate        // no answer by the deadline
+	BindsWon            // every placement is ours
+	BindsLost           // another request placed a key first
+	BindsUnavailable
+	BindsLate
+	UnboundUnavailable // placements dispatched without a binding: the service was not there
+	UnboundRounds      // likewise: other requests were faster each time
+	BindingsRemembered // followed from memory while the service was not there
+	UsedDropped        // used bindings not reported: more than one sync takes
 	firstAnswer
 	firstPick = firstAnswer + Counter(codeCount)
 	// CounterCount is the number of counters.
@@ -44,6 +55,18 @@ func (c Counter) Name() string {
 		PicksReplaced:     "pointsman_pick_replaced_total",
 		HeaderOnlyLatched: "pointsman_header_only_latched_total",
 		HeaderOnlyRouted:  "pointsman_header_only_routed_total",
+
+		ObservesAnswered:    "pointsman_observes_total_outcome=answered",
+		ObservesUnavailable: "pointsman_observes_total_outcome=unavailable",
+		ObservesLate:        "pointsman_observes_total_outcome=late",
+		BindsWon:            "pointsman_binds_total_outcome=won",
+		BindsLost:           "pointsman_binds_total_outcome=lost",
+		BindsUnavailable:    "pointsman_binds_total_outcome=unavailable",
+		BindsLate:           "pointsman_binds_total_outcome=late",
+		UnboundUnavailable:  "pointsman_unbound_total_cause=unavailable",
+		UnboundRounds:       "pointsman_unbound_total_cause=rounds",
+		BindingsRemembered:  "pointsman_bindings_remembered_total",
+		UsedDropped:         "pointsman_used_bindings_dropped_total",
 	}[c]
 }
 
