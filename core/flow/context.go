@@ -23,6 +23,7 @@ type Context struct {
 	unplaced    bool // let the host choose while no fleet is known
 	retry       bool // name spare engines for the host's transport retries
 	paths       map[string]chat.Dialect
+	generate    string // model of bodies that name none
 
 	seed    uint64
 	ordinal uint64 // selections begun so far
@@ -50,6 +51,7 @@ func NewContext(cfg *spec.Config, router *spec.Router, members *fleet.Fleet, see
 		bodyTimeout: core.Instant(*cfg.BodyTimeoutMillis),
 		unplaced:    cfg.OnNoState == spec.OnNoStateHost,
 		retry:       cfg.TransportRetry,
+		generate:    cfg.GenerateModel,
 		paths:       make(map[string]chat.Dialect, len(cfg.Paths)),
 		seed:        seed,
 		routeTo:     router.Route,
@@ -139,6 +141,7 @@ type Request struct {
 
 	charge  fleet.Charge
 	named   [1 + maxSpares]*core.Worker // engines in the endpoint header, in order
+	insert  insertion                   // into the body
 	spares  int                         // of named, beside the chosen one
 	receipt receipt.Summary
 	bucket  core.BucketRequest

@@ -1,12 +1,16 @@
 package flow
 
-import "github.com/pointsman/pointsman/core"
+import (
+	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/core/sampling"
+)
 
 // Counter names one of a context's counters. Names are a closed set: nothing a
 // client sent becomes one.
 type Counter uint8
 
-// The counters. Those of answers follow the codes, those of picks the reasons.
+// The counters. Those of answers follow the codes, those of picks the reasons,
+// those of sampling violations the fields.
 const (
 	RequestsRouted   Counter = iota
 	RequestsPassed           // paths and methods the router does not read
@@ -29,9 +33,10 @@ const (
 	BindingsRemembered // followed from memory while the service was not there
 	UsedDropped        // used bindings not reported: more than one sync takes
 	firstAnswer
-	firstPick = firstAnswer + Counter(codeCount)
+	firstPick  = firstAnswer + Counter(codeCount)
+	firstField = firstPick + Counter(core.ReasonCount)
 	// CounterCount is the number of counters.
-	CounterCount = firstPick + Counter(core.ReasonCount)
+	CounterCount = firstField + Counter(sampling.FieldCount)
 )
 
 // Name is the counter's metric name. Labels are written into it the way the
@@ -40,6 +45,8 @@ func (c Counter) Name() string {
 	switch {
 	case c >= CounterCount:
 		return "pointsman_unknown_total"
+	case c >= firstField:
+		return "pointsman_sampling_violations_total_field=" + sampling.Field(c-firstField).String()
 	case c >= firstPick:
 		return "pointsman_picks_total_reason=" + core.Reason(c-firstPick).String()
 	case c >= firstAnswer:
@@ -78,7 +85,16 @@ func (cs *Counters) answered(code Code) { cs[firstAnswer+Counter(code)]++ }
 
 // picked counts a pick by its reason; a reason without a counter is not counted.
 func (cs *Counters) picked(r core.Reason) {
-	if c := firstPick + Counter(r); c < CounterCount {
+	if c := firstPick + Counter(r); c < firstField {
 		cs[c]++
+	}
+}
+
+// violated counts every field that breaks a sampling contract.
+func (cs *Counters) violated(fields sampling.Set) {
+	for f := range sampling.FieldCount {
+		if fields.Has(f) {
+			cs[firstField+Counter(f)]++
+		}
 	}
 }

@@ -83,6 +83,7 @@ const (
 	EffectPause               // hold the request until the next effect
 	EffectContinue            // let the request go on, resuming it if held
 	EffectRoute               // set the endpoint header
+	EffectSplice              // put Text into the request body at Offset; content-length follows
 	EffectRespond             // answer the client; the request goes no further
 	EffectObserve             // ask the state service about this request
 	EffectBind                // compare-and-bind a placement
@@ -94,6 +95,8 @@ const (
 type Effect struct {
 	Kind     EffectKind
 	Endpoint string   // EffectRoute: literal ip:port, or several with commas between
+	Offset   int      // EffectSplice: into the body as EventBody gave it
+	Text     string   // EffectSplice
 	Response Response // EffectRespond
 	Fault    error    // EffectFault: may name engines, so it is never sent to a client
 

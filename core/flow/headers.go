@@ -115,6 +115,9 @@ func (r *Request) latch() {
 // chunks announces none.
 func (r *Request) routeByHeaders(ev *Event) {
 	model := r.model
+	if r.dialect == chat.DialectGenerate {
+		model = r.ctx.generate
+	}
 	if model == "" {
 		if only, ok := r.ctx.Router.Only(); ok {
 			model = only

@@ -19,6 +19,9 @@ type ask struct {
 	peak   core.Count
 	prompt string // a part of the body; empty when the body was not seen
 	size   uint64 // bytes of the body; 0 when it was not seen
+
+	adapter    string // named in the body beside the model
+	parameters parameters
 }
 
 // route selects an engine for the request and sends it there, or answers why
@@ -35,6 +38,10 @@ func (r *Request) route(now core.Instant, a ask) {
 		r.refuse(CodeModelNotFound, fmt.Sprintf("the model %q does not exist here", shorten(a.model)))
 		return
 	}
+	if !r.govern(route.Model, &a.parameters) {
+		return
+	}
+	route = r.adapted(route, a.adapter)
 	r.seed()
 	r.bucket = core.BucketRequest{
 		Model: route.Model, Asked: route.Asked, Input: a.input, Peak: a.peak, Now: now,
@@ -71,6 +78,10 @@ const keepPrompt = 1 << 20
 func (r *Request) unplaced(now core.Instant, a ask) {
 	switch {
 	case r.ctx.unplaced:
+		if route, ok := r.ctx.Router.Route(a.model, r.ctx.Fleet); ok && !r.govern(route.Model, &a.parameters) {
+			return
+		}
+		r.splice()
 		r.phase = phasePassed
 		r.ctx.Counters.add(RequestsUnplaced)
 		r.emit(EffectContinue)

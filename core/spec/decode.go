@@ -55,6 +55,12 @@ func (d *decoder) value(path string, raw json.RawMessage, v reflect.Value) {
 		d.problems.add(path, "null is not a value here", "leave the key out")
 		return
 	}
+	if special, ok := v.Addr().Interface().(interface {
+		decodeFrom(d *decoder, path string, raw json.RawMessage)
+	}); ok {
+		special.decodeFrom(d, path, raw)
+		return
+	}
 	switch v.Kind() {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
