@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/pointsman/pointsman/core"
@@ -25,19 +26,20 @@ func (p *pair) pick(registry Registry, bucket string, req *core.BucketRequest, k
 	if err := p.match(bucket); err != nil {
 		return Selection{}, err
 	}
-	for {
+	for moved := false; ; {
 		picked, err := p.pickFirst(bucket, req, kept)
 		if err != nil {
 			return Selection{}, err
 		}
 		picked.decode, err = p.join(bucket, req, picked.first.Worker.Version, kept.decode)
 		if err == nil {
+			picked.moved = moved
 			return picked, nil
 		}
 		if !core.Advance(err) || !p.drop(picked.first.Worker.Version) {
 			return Selection{}, err
 		}
-		kept.first = core.Pick{}
+		kept.first, moved = core.Pick{}, moved || errors.Is(err, core.ErrRejected)
 	}
 }
 
