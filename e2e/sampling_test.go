@@ -132,7 +132,8 @@ func TestSampling_allow(t *testing.T) {
 		t.Run(h.name, func(t *testing.T) {
 			s := newStage(t, h, stageSetup{watched: 1, quiet: true, setup: setup{filter: governedModels(`{"override": {"temperature": 0.6, "n": 1}, "conflict": "allow"}`)}})
 			require.Equal(t, http.StatusOK, s.post(`{"model":"m","temperature":"warm"}`).status)
-			require.Equal(t, `{"model":"m","temperature":"warm","n":1}`, s.arrival().body)
+			want := `{"model":"m","temperature":"warm","n":1}`
+			require.Equal(t, want, s.arrival().body)
 		})
 	}
 }
