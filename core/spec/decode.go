@@ -64,6 +64,14 @@ func (d *decoder) value(path string, raw json.RawMessage, v reflect.Value) {
 		special.decodeFrom(d, path, raw)
 		return
 	}
+	if s, ok := v.Addr().Interface().(switchable); ok && (string(raw) == "false" || string(raw) == "true") {
+		if string(raw) == "true" {
+			d.problems.add(path, "must be an object or false, is true", "leave it out for its defaults")
+			return
+		}
+		s.turnOff()
+		return
+	}
 	switch v.Kind() {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))

@@ -32,11 +32,17 @@ const (
 	PolicyPowerOfTwo     = "power_of_two"
 	PolicyLoadBased      = "load_based"
 	PolicyConsistentHash = "consistent_hash"
+	PolicySessionAware   = "session_aware"
+	PolicySticky         = "sticky"
+	PolicyCacheAware     = "cache_aware"
 )
 
-// policies lists the choices of Policy.Type.
+// policies lists the choices of Policy.Type, pending ones included.
 func policies() []string {
-	return []string{PolicyRoundRobin, PolicyRandom, PolicyPowerOfTwo, PolicyLoadBased, PolicyConsistentHash}
+	return []string{
+		PolicyRoundRobin, PolicyRandom, PolicyPowerOfTwo, PolicyLoadBased, PolicyConsistentHash,
+		PolicySessionAware, PolicySticky, PolicyCacheAware,
+	}
 }
 
 // use is the advice to write one of several words.
@@ -56,6 +62,10 @@ const (
 	HeaderTTFT = "x-sgl-ttft-slo-ms"
 	HeaderTPS  = "x-sgl-tps-slo"
 )
+
+// DefaultIdle is how many seconds a binding lasts without a request
+// (engine-selection.md 17).
+const DefaultIdle = 600
 
 // TokensEstimate takes a quarter of the body's bytes as the prompt length.
 const TokensEstimate = "estimate"
