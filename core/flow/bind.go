@@ -27,7 +27,7 @@ func (r *Request) bindFirst(b *bucket.Bucket, picked bucket.Selection) bool {
 		pick, ok := picked.Pick(stage)
 		e := m.entryOf(b.ID(), stage)
 		if ok && pick.Bind && e.bindable(pick.Worker.ID) && !stands(e, picked) {
-			m.bind.Proposals = append(m.bind.Proposals, wire.Proposal{Scope: e.wire(), Worker: pick.Worker.ID, Seen: e.Worker})
+			m.bind.Proposals = append(m.bind.Proposals, wire.Proposal{Scope: e.wire(), Worker: pick.Worker.ID, Seen: e.Worker, IdleSeconds: e.idle})
 		}
 	}
 	if len(m.bind.Proposals) == 0 {

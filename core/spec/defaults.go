@@ -76,6 +76,7 @@ const (
 	DefaultBodyTimeout = 60_000
 	DefaultSync        = 200 // design section 4
 	DefaultSyncTimeout = 1_000
+	DefaultCallTimeout = 150 // of a call that a request waits for
 	maxDuration        = 24 * 60 * 60 * 1000
 	maxLabel           = 256 // bytes; what the state service takes unless told otherwise
 )
@@ -102,6 +103,8 @@ func Defaults(cfg *Config) *Config {
 		set(&s.Authority, s.Cluster)
 		number(&s.SyncIntervalMillis, DefaultSync)
 		number(&s.TimeoutMillis, DefaultSyncTimeout)
+		number(&s.ObserveTimeoutMillis, DefaultCallTimeout)
+		number(&s.BindTimeoutMillis, DefaultCallTimeout)
 		c.State = &s
 	}
 	return &c

@@ -90,6 +90,12 @@ type State struct {
 	SyncIntervalMillis *uint64 `json:"sync_interval_ms"`
 	// TimeoutMillis bounds one sync call. Default 1000.
 	TimeoutMillis *uint64 `json:"timeout_ms"`
+	// ObserveTimeoutMillis is how long a request waits for what the service knows
+	// of it. After that it goes on with less. Default 150.
+	ObserveTimeoutMillis *uint64 `json:"observe_timeout_ms"`
+	// BindTimeoutMillis is how long a request waits for its new placement to be
+	// stored. After that it goes on unbound. Default 150.
+	BindTimeoutMillis *uint64 `json:"bind_timeout_ms"`
 }
 
 // Breaker tunes the circuit breaker (engine-selection.md 14.3).

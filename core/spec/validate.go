@@ -115,6 +115,8 @@ func (v *validator) state() {
 	}
 	v.between("state.sync_interval_ms", s.SyncIntervalMillis, 20, 10_000)
 	v.between("state.timeout_ms", s.TimeoutMillis, 1, 60_000)
+	v.between("state.observe_timeout_ms", s.ObserveTimeoutMillis, 1, 10_000)
+	v.between("state.bind_timeout_ms", s.BindTimeoutMillis, 1, 10_000)
 	if strings.ContainsAny(s.Authority, " \t\r\n") {
 		v.add("state.authority", "has white space in it", "write host or host:port")
 	}
