@@ -63,11 +63,15 @@ type Adapter struct {
 // object, so that pointer identity tells a live member from a former one with
 // the same ID (invariant I1).
 type Worker struct {
-	ID         WorkerID
-	Address    string   // literal ip:port, [ip]:port for IPv6
-	Models     []string // names the engine serves, adapters apart
-	Adapters   []Adapter
-	Stage      Stage
+	ID       WorkerID
+	Address  string   // literal ip:port, [ip]:port for IPv6
+	Models   []string // names the engine serves, adapters apart
+	Adapters []Adapter
+	Stage    Stage
+	// Version is the engine's version group, the label version_group: a prefill
+	// engine pairs with decode engines of its own group only. Engines without the
+	// label are a group too (engine-selection.md 2.5).
+	Version    string
 	Generation uint64 // life of the engine; 0 when unknown
 	Healthy    bool   // the health probe's last word
 	Draining   bool   // takes no new requests

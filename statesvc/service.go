@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/statesvc/affinity"
 	"github.com/pointsman/pointsman/statesvc/board"
 	"github.com/pointsman/pointsman/statesvc/config"
 	"github.com/pointsman/pointsman/statesvc/fleet"
@@ -35,11 +36,13 @@ type Options struct {
 // Service is one state service. Start and Stop are called once each; the other
 // methods are safe at any time.
 type Service struct {
-	cfg    *config.Config
-	log    *slog.Logger
-	board  *board.Board
-	fleet  *fleet.Fleet
-	server *server.Server
+	cfg      *config.Config
+	log      *slog.Logger
+	clock    func() core.Instant
+	board    *board.Board
+	bindings *affinity.Memory
+	fleet    *fleet.Fleet
+	server   *server.Server
 
 	mu       sync.Mutex
 	listener net.Listener // nil before Start
@@ -66,8 +69,9 @@ func New(cfg *config.Config, opts Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{cfg: cfg, log: opts.Logger, failed: make(chan error, 1), cancel: func() {}}
 	clock := newClock()
+	s := &Service{cfg: cfg, log: opts.Logger, clock: clock, failed: make(chan error, 1), cancel: func() {}}
+	s.bindings = affinity.NewMemory(affinity.Limits{Bindings: cfg.Affinity.MaxBindings, Bytes: cfg.Affinity.MaxBytes})
 	s.board = board.New(board.Options{
 		Replica: replica,
 		Clock:   clock,
@@ -80,12 +84,12 @@ func New(cfg *config.Config, opts Options) (*Service, error) {
 	s.fleet = fleet.New(fleet.Options{
 		Config: cfg, Sink: s.board, Clock: clock, Logger: opts.Logger, Resolver: opts.Resolver,
 	})
-	meter, err := telemetry.New(opts.Version, s.board, s.fleet)
+	meter, err := telemetry.New(opts.Version, s.board, s.fleet, s.bindings)
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	s.server = server.New(server.Options{
-		Config: cfg, Board: s.board, Fleet: s.fleet, Meter: meter, Metrics: meter.Handler(),
+		Config: cfg, Board: s.board, Fleet: s.fleet, Bindings: s.bindings, Clock: clock, Meter: meter, Metrics: meter.Handler(),
 		Logger: opts.Logger, TLS: certificate, Version: opts.Version,
 	})
 	return s, nil
@@ -135,6 +139,7 @@ func (s *Service) Start(ctx context.Context) error {
 	background, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	s.running.Go(func() { s.sweep(background) })
+	s.running.Go(func() { s.expire(background) })
 	s.fleet.Start()
 	s.running.Go(func() {
 		if err := s.server.Serve(listener); err != nil {
@@ -169,6 +174,20 @@ func (s *Service) sweep(ctx context.Context) {
 			timer.Stop()
 			return
 		case <-timer.C:
+		}
+	}
+}
+
+// expire removes bindings that were idle for too long.
+func (s *Service) expire(ctx context.Context) {
+	every := time.NewTicker(s.cfg.Affinity.SweepMillis.Duration())
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+			s.bindings.Sweep(s.clock())
 		}
 	}
 }

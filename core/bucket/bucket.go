@@ -102,7 +102,16 @@ func (b *Bucket) EngineGroups() []*EngineGroup { return slices.Clone(b.spec.Grou
 // Pick asks the bucket's groups for a complete selection. Its error tells
 // through core.Advance whether the next bucket may be tried.
 func (b *Bucket) Pick(registry Registry, req *core.BucketRequest) (Selection, error) {
-	return b.spec.Groups.pick(registry, b.spec.ID, req)
+	return b.spec.Groups.pick(registry, b.spec.ID, req, Selection{})
+}
+
+// Resume completes a selection of this bucket that lacks a pick
+// (Selection.Without). The pick it has is kept, except that a decode engine of
+// another version group than the prefill engine's is picked again, and that a
+// prefill engine which no decode engine of its group can join gives way. Whether
+// a kept engine is still there is for the caller to know.
+func (b *Bucket) Resume(registry Registry, req *core.BucketRequest, kept Selection) (Selection, error) {
+	return b.spec.Groups.pick(registry, b.spec.ID, req, kept)
 }
 
 // takes reports whether the bucket serves an input whose context needs need

@@ -39,20 +39,30 @@ func (g *EngineGroup) Policy() Policy { return g.policy }
 // not call the policy. Errors carry the bucket and the stage.
 func (g *EngineGroup) Pick(registry Registry, bucket string, req *core.BucketRequest) (core.Pick, error) {
 	g.filter(registry, req)
-	if len(g.candidates) == 0 {
-		return core.Pick{}, &core.NoCandidatesError{Bucket: bucket, Stage: g.Stage()}
+	return g.choose(g.candidates, bucket, req)
+}
+
+// choose asks the policy for one of the candidates, all of the group's or those
+// that fit the other half of a pair.
+func (g *EngineGroup) choose(candidates []*core.Worker, bucket string, req *core.BucketRequest) (core.Pick, error) {
+	if len(candidates) == 0 {
+		return core.Pick{}, g.missing(bucket)
 	}
 	g.request = core.PickRequest{BucketRequest: req, Stage: g.Stage(), Bucket: bucket}
-	pick, err := g.policy.Pick(g.candidates, &g.request)
+	pick, err := g.policy.Pick(candidates, &g.request)
 	g.request.BucketRequest = nil
 	if err != nil {
 		return core.Pick{}, g.locate(bucket, err)
 	}
 	// Identity, not ID: an engine that was replaced keeps its ID (invariant I1).
-	if !slices.Contains(g.candidates, pick.Worker) {
+	if !slices.Contains(candidates, pick.Worker) {
 		return core.Pick{}, g.locate(bucket, fmt.Errorf("%s: %w", g.policy.Name(), core.ErrOutsideCandidates))
 	}
 	return pick, nil
+}
+
+func (g *EngineGroup) missing(bucket string) error {
+	return &core.NoCandidatesError{Bucket: bucket, Stage: g.Stage()}
 }
 
 func (g *EngineGroup) filter(registry Registry, req *core.BucketRequest) {

@@ -1,5 +1,5 @@
-// Package chat peeks at OpenAI request bodies: it finds the members that
-// routing needs and leaves the bytes alone. It never re-serialises a body.
+// Package chat peeks at the bodies of inference requests: it finds the members
+// that routing needs and leaves the bytes alone. It never re-serialises a body.
 package chat
 
 import (
@@ -8,40 +8,36 @@ import (
 	"strings"
 
 	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/core/sampling"
 	"github.com/tidwall/gjson"
 )
 
-// Dialect says where a body keeps its model, prompt and output budget.
-type Dialect uint8
-
-// The dialects that are routed by default (design section 3).
-const (
-	DialectNone Dialect = iota
-	DialectChat
-	DialectCompletions
-)
-
-// DialectOf gives the dialect of a request path, DialectNone for a path that is
-// not an inference path.
-func DialectOf(path string) Dialect {
-	switch path {
-	case "/v1/chat/completions":
-		return DialectChat
-	case "/v1/completions":
-		return DialectCompletions
-	}
-	return DialectNone
-}
-
 // Facts are what a body tells the router.
 type Facts struct {
-	Model  string     // as the client wrote it; a copy, never empty
-	Output core.Count // requested output tokens
+	Model  string     // as the client wrote it; a copy, never empty, but for DialectGenerate
+	Output core.Count // requested output tokens of one sequence
 	Stream bool
-	HasRid bool   // the client named the request itself
-	Prompt string // JSON text of the messages or the prompt; a part of the body, not a copy
+	HasRid bool // the client named the request itself
+	// Prompt is the JSON text of the prompt as the dialect has it, a part of the
+	// body. Where the body keeps a system prompt apart it is a copy of both, of
+	// a bounded length.
+	Prompt string
 	Bytes  uint64 // body length
 	Data   uint64 // bytes of data: payloads, which are not prompt text
+
+	Choices core.Count // answers per sequence: n, one when absent, unknown when unreadable
+	Batch   uint64     // sequences in the body, at least one
+	Longest core.Count // tokens of the longest sequence, when the client sent token ids
+	Total   core.Count // tokens of all sequences, when the client sent token ids
+	Adapter string     // LoRA adapter named apart from the model (SGLang); a copy
+	Salt    string     // cache salt: a copy, of a list its JSON text
+
+	Brace    int             // offset of the closing brace of the body's object
+	Sampling sampling.Values // what the body has for each sampling field
+	Place    Place           // where sampling fields can be added
+	// PerPrompt says that sampling parameters are a list, with one entry for each
+	// sequence. Sampling and Place are then not set.
+	PerPrompt bool
 }
 
 // Error says why a body is refused. Its text goes to the client.
@@ -55,117 +51,201 @@ func refuse(message string) error { return &Error{Message: message} }
 // and the members of its top level. Errors are of type *Error and mean status
 // 400.
 func Peek(body string, dialect Dialect) (Facts, error) {
-	facts := Facts{Bytes: uint64(len(body))}
+	r := reader{dialect: dialect, facts: Facts{Bytes: uint64(len(body)), Batch: 1, Choices: core.Known(1)}}
 	if dialect == DialectNone {
-		return facts, refuse("this path is not routed")
+		return r.facts, refuse("this path is not routed")
 	}
 	s := scanner{text: body}
 	if s.next() != '{' {
-		return facts, refuse("the request body must be a JSON object")
+		return r.facts, refuse("the request body must be a JSON object")
 	}
-	err := facts.readMembers(&s, promptKey(dialect))
+	err := r.read(&s)
 	switch {
 	case s.fault == faultDepth:
-		return facts, refuse("the request body nests deeper than " + strconv.Itoa(maxDepth) + " levels")
+		return r.facts, refuse("the request body nests deeper than " + strconv.Itoa(maxDepth) + " levels")
 	case s.fault == faultSyntax:
-		return facts, refuse("the request body is not valid JSON")
+		return r.facts, refuse("the request body is not valid JSON")
 	case err != nil:
-		return facts, err
-	case facts.Model == "":
-		return facts, refuse(`"model" is missing: name the model the request is for`)
+		return r.facts, err
+	case r.facts.Model == "" && dialect != DialectGenerate:
+		return r.facts, refuse(`"model" is missing: name the model the request is for`)
 	}
-	facts.Data = s.data
-	return facts, nil
+	r.facts.Data = s.data
+	r.conclude(body)
+	return r.facts, nil
 }
 
-// EstimateTokens is the prompt length used when no tokenizer is asked: a
-// quarter of the body's bytes, data: payloads not counted, and at least one
-// (engine-selection.md 12.2, design section 3).
+// EstimateTokens is the prompt length used when no tokenizer is asked: the
+// longest sequence where the client sent token ids, else a quarter of the body's
+// bytes, data: payloads not counted; at least one (engine-selection.md 12.2, 12.3,
+// design section 3).
 func (f *Facts) EstimateTokens() core.Tokens {
+	if f.Longest.Known {
+		return max(1, f.Longest.N)
+	}
 	return max(1, (f.Bytes-f.Data)/4)
 }
 
-// member is one top-level key that routing reads. Each may stand once only: a
-// parser that keeps the last one would otherwise act on another value than the
-// router did (engine-selection.md 12.1).
-type member uint8
-
-const (
-	memberModel member = iota
-	memberStream
-	memberMaxTokens
-	memberMaxCompletionTokens
-	memberRid
-	memberCount
-)
-
-func memberOf(key string) (member, bool) {
-	switch key {
-	case "model":
-		return memberModel, true
-	case "stream":
-		return memberStream, true
-	case "max_tokens":
-		return memberMaxTokens, true
-	case "max_completion_tokens":
-		return memberMaxCompletionTokens, true
-	case "rid":
-		return memberRid, true
-	}
-	return memberCount, false
+// FansOut reports whether the request may have more than one answer: an engine
+// then knows it by more names than its rid (engine-selection.md 12.4).
+func (f *Facts) FansOut() bool {
+	return f.Batch > 1 || !f.Choices.Known || f.Choices.N > 1
 }
 
-// promptKey names the member that holds a dialect's prompt.
-func promptKey(dialect Dialect) string {
-	if dialect == DialectCompletions {
-		return "prompt"
-	}
-	return "messages"
+// reader collects what the members of a body say.
+type reader struct {
+	facts             Facts
+	dialect           Dialect
+	seen              [memberOnce]bool
+	members           int
+	budget, overrides core.Count // max_tokens, and what goes before it
+	prompt, lead, ids string     // JSON texts
+	params            params
 }
 
-func (f *Facts) readMembers(s *scanner, prompt string) error {
-	var (
-		seen                 [memberCount]bool
-		maxTokens, maxOutput core.Count
-		err                  error
-	)
+func (r *reader) read(s *scanner) (err error) {
 	s.object(func(key, raw string) bool {
-		if strings.IndexByte(key, '\\') >= 0 {
-			key = gjson.Parse(`"` + key + `"`).Str
-		}
-		if key == prompt {
-			f.Prompt = raw // of several the last one counts, as with parsers
-			return true
-		}
-		m, wanted := memberOf(key)
-		if !wanted {
-			return true
-		}
-		if seen[m] {
+		r.members++
+		key = plainKey(key)
+		m := r.dialect.memberOf(key)
+		if m < memberOnce && r.seen[m] {
 			err = refuse(strconv.Quote(key) + " stands twice in the request body")
 			return false
 		}
-		seen[m] = true
-		value := gjson.Parse(raw)
 		switch m {
-		case memberModel:
-			err = f.setModel(value)
-		case memberStream:
-			err = f.setStream(value)
-		case memberMaxTokens:
-			maxTokens, err = budget("max_tokens", value)
-		case memberMaxCompletionTokens:
-			maxOutput, err = budget("max_completion_tokens", value)
-		case memberRid:
-			f.HasRid = value.Type != gjson.Null
-		case memberCount:
+		case memberOther:
+			r.facts.Sampling.Note(key, raw)
+		case memberPrompt:
+			r.prompt = raw
+		case memberLead:
+			r.lead = raw
+		case memberIDs:
+			r.ids = raw
+		case memberSamplingParams:
+			r.seen[m] = true
+			r.params, err = readParams(raw, s.at-len(raw))
+		case memberModel, memberStream, memberRid, memberMaxTokens, memberMaxCompletion:
+			r.seen[m] = true
+			err = r.take(m, key, raw)
+		case memberAdapter, memberSalt, memberOnce:
+			err = r.take(m, key, raw)
 		}
 		return err == nil
 	})
-	if f.Output = maxTokens; maxOutput.Known {
-		f.Output = maxOutput
+	return err
+}
+
+// plainKey takes the escapes out of a key as it stands in the body.
+func plainKey(key string) string {
+	if strings.IndexByte(key, '\\') >= 0 {
+		return gjson.Parse(`"` + key + `"`).Str
+	}
+	return key
+}
+
+// take reads a member that is neither a prompt nor a group of members.
+func (r *reader) take(m member, key, raw string) (err error) {
+	value := gjson.Parse(raw)
+	switch m {
+	case memberModel:
+		err = r.facts.setModel(value)
+	case memberStream:
+		err = r.facts.setStream(value)
+	case memberMaxTokens:
+		r.budget, err = budget(key, value)
+	case memberMaxCompletion:
+		r.overrides, err = budget(key, value)
+	case memberRid:
+		r.facts.HasRid = value.Type != gjson.Null
+	case memberAdapter:
+		r.facts.Adapter = text(value)
+	case memberSalt:
+		r.facts.Salt = text(value)
+		if value.IsArray() {
+			r.facts.Salt = strings.Clone(raw)
+		}
+	case memberPrompt, memberLead, memberIDs, memberSamplingParams, memberOnce, memberOther:
 	}
 	return err
+}
+
+// text gives a copy of a string, nothing of another value.
+func text(v gjson.Result) string {
+	if v.Type != gjson.String {
+		return ""
+	}
+	return strings.Clone(v.Str)
+}
+
+// conclude derives the facts that need the whole body.
+func (r *reader) conclude(body string) {
+	f := &r.facts
+	f.Brace = strings.LastIndexByte(body, '}')
+	f.Place = inObject(f.Brace, r.members)
+	if f.Output = r.budget; r.overrides.Known {
+		f.Output = r.overrides
+	}
+	switch r.dialect {
+	case DialectGenerate:
+		r.concludeGenerate()
+	case DialectEmbeddings:
+		f.Output = core.Known(0)
+	case DialectNone, DialectChat, DialectCompletions, DialectResponses, DialectMessages:
+	}
+	if r.dialect.Sampling().Has(sampling.N) {
+		f.Choices = choices(f.Sampling[sampling.N])
+	}
+	if f.PerPrompt {
+		f.Choices = core.Count{}
+	}
+	r.concludePrompt()
+}
+
+func (r *reader) concludeGenerate() {
+	f := &r.facts
+	f.Output, f.Sampling, f.PerPrompt = r.params.output, r.params.values, r.params.list
+	switch {
+	case r.params.found:
+		f.Place = r.params.place
+	case f.PerPrompt:
+		f.Place = Place{}
+	default:
+		f.Place = inParams(f.Place)
+	}
+}
+
+// keepLead bounds the copy that joins a system prompt and a prompt: as much as any
+// policy looks at.
+const keepLead = 1 << 20
+
+func (r *reader) concludePrompt() {
+	f := &r.facts
+	if f.Prompt = r.prompt; isNull(r.prompt) && !isNull(r.ids) {
+		f.Prompt = r.ids
+	}
+	if !isNull(r.lead) {
+		lead := r.lead[:min(len(r.lead), keepLead)]
+		f.Prompt = lead + f.Prompt[:min(len(f.Prompt), keepLead-len(lead))]
+	}
+	switch r.dialect {
+	case DialectCompletions, DialectGenerate, DialectEmbeddings:
+		p := readPrompts(f.Prompt)
+		f.Batch, f.Longest, f.Total = p.batch, p.longest, p.total
+	case DialectNone, DialectChat, DialectResponses, DialectMessages:
+	}
+}
+
+func isNull(raw string) bool { return raw == "" || raw == "null" }
+
+// choices is the effective n. What is no whole number from one on is unknown.
+func choices(v sampling.Value) core.Count {
+	switch {
+	case v.Kind == sampling.Absent:
+		return core.Known(1)
+	case v.Kind == sampling.Number && v.Number >= 1 && v.Number < 1<<53 && v.Number == math.Trunc(v.Number):
+		return core.Known(uint64(v.Number))
+	}
+	return core.Count{}
 }
 
 func (f *Facts) setModel(v gjson.Result) error {

@@ -36,8 +36,9 @@ func TestPeek_facts(t *testing.T) {
 			tc.want.Bytes = uint64(len(tc.body))
 			got, err := Peek(tc.body, DialectChat)
 			require.NoError(t, err)
-			got.Prompt = "" // see TestPeek_prompt
-			require.Equal(t, tc.want, got)
+			require.Equal(t, tc.want, Facts{ // the others have tests of their own
+				Model: got.Model, Output: got.Output, Stream: got.Stream, HasRid: got.HasRid, Bytes: got.Bytes, Data: got.Data,
+			})
 		})
 	}
 }
@@ -121,32 +122,11 @@ func TestEstimateTokens(t *testing.T) {
 	require.Equal(t, uint64(10), (&Facts{Bytes: 100, Data: 60}).EstimateTokens())
 }
 
-func TestDialectOf(t *testing.T) {
-	require.Equal(t, DialectChat, DialectOf("/v1/chat/completions"))
-	require.Equal(t, DialectCompletions, DialectOf("/v1/completions"))
-	require.Equal(t, DialectNone, DialectOf("/v1/chat/completions/render"))
-}
-
 func TestPeek_does_not_keep_the_body(t *testing.T) {
 	body := []byte(`{"model":"model-name","messages":[]}`)
 	facts, err := Peek(string(body), DialectChat)
 	require.NoError(t, err)
 	require.Equal(t, "model-name", facts.Model)
-}
-
-func FuzzPeek(f *testing.F) {
-	for _, s := range []string{`{"model":"m"}`, `{"model":"m","max_tokens":1}`, `{`, `{"a":"\u`, `{"data":"data:x"}`, "{\x00}", `{"model":"m","messages":[{"content":"data:`} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, body string) {
-		facts, err := Peek(body, DialectCompletions)
-		if err == nil {
-			require.NotEmpty(t, facts.Model)
-			require.LessOrEqual(t, facts.Data, facts.Bytes)
-			require.Contains(t, body, facts.Prompt)
-			require.GreaterOrEqual(t, facts.EstimateTokens(), uint64(1))
-		}
-	})
 }
 
 func BenchmarkPeek(b *testing.B) {

@@ -145,7 +145,7 @@ func (f *Fleet) applyMembers(reply *wire.SyncReply) (changed bool) {
 		}
 		changed = true
 		f.put(core.Worker{
-			ID: w.ID, Address: w.Address, Models: w.Models, Adapters: w.Adapters, Stage: w.Stage,
+			ID: w.ID, Address: w.Address, Models: w.Models, Adapters: w.Adapters, Stage: w.Stage, Version: w.Version,
 			Generation: w.Generation, Healthy: w.Healthy, Draining: w.Draining,
 		}, w.Recoveries)
 	}
@@ -173,7 +173,7 @@ func (f *Fleet) dropAbsent(reply *wire.SyncReply) (changed bool) {
 func same(r *row, w *wire.Worker) bool {
 	o := r.worker
 	if o.Address != w.Address || o.Stage != w.Stage || o.Generation != w.Generation ||
-		o.Healthy != w.Healthy || o.Draining != w.Draining || r.recoveries != w.Recoveries ||
+		o.Version != w.Version || o.Healthy != w.Healthy || o.Draining != w.Draining || r.recoveries != w.Recoveries ||
 		len(o.Models) != len(w.Models) || len(o.Adapters) != len(w.Adapters) {
 		return false
 	}

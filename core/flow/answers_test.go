@@ -16,6 +16,7 @@ func TestCode_table(t *testing.T) {
 	}{
 		CodeNone:                  {"", 200},
 		CodeBadRequest:            {"bad_request", 400},
+		CodeSamplingViolation:     {"sampling_contract_violation", 400},
 		CodeModelNotFound:         {"model_not_found", 404},
 		CodeBodyTimeout:           {"body_timeout", 408},
 		CodePayloadTooLarge:       {"payload_too_large", 413},

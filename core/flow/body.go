@@ -6,6 +6,7 @@ import (
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/breaker"
 	"github.com/pointsman/pointsman/core/chat"
+	"github.com/pointsman/pointsman/core/receipt"
 )
 
 func (r *Request) onBodyPart(ev *Event) {
@@ -37,14 +38,23 @@ func (r *Request) onBody(ev *Event) {
 		r.refuse(CodeBadRequest, err.Error())
 		return
 	}
+	if r.dialect == chat.DialectGenerate {
+		facts.Model = r.ctx.generate
+	}
 	input := facts.EstimateTokens()
+	if facts.Longest.Known {
+		r.receipt.Source = receipt.SourceTokenIDs
+	}
 	peak, fits := peakOf(input, facts.Output)
 	if !fits {
 		r.receipt.Model = shorten(facts.Model)
 		r.refuse(CodeBadRequest, "the requested output is too long to add to the prompt")
 		return
 	}
-	r.route(ev.Now, ask{model: facts.Model, input: input, peak: peak, prompt: facts.Prompt})
+	r.route(ev.Now, ask{
+		model: facts.Model, input: input, peak: peak, prompt: facts.Prompt, size: facts.Bytes,
+		adapter: facts.Adapter, parameters: parametersOf(r.dialect, &facts),
+	})
 }
 
 // peakOf adds input and requested output. An unknown output leaves the peak

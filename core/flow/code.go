@@ -8,6 +8,7 @@ type Code uint8
 const (
 	CodeNone Code = iota
 	CodeBadRequest
+	CodeSamplingViolation
 	CodeModelNotFound
 	CodeBodyTimeout
 	CodePayloadTooLarge
@@ -33,6 +34,7 @@ func codeTable() [codeCount]struct {
 	}{
 		CodeNone:                  {"", 200},
 		CodeBadRequest:            {"bad_request", 400},
+		CodeSamplingViolation:     {"sampling_contract_violation", 400},
 		CodeModelNotFound:         {"model_not_found", 404},
 		CodeBodyTimeout:           {"body_timeout", 408},
 		CodePayloadTooLarge:       {"payload_too_large", 413},

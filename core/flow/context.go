@@ -8,6 +8,7 @@ import (
 	"github.com/pointsman/pointsman/core/fleet"
 	"github.com/pointsman/pointsman/core/receipt"
 	"github.com/pointsman/pointsman/core/spec"
+	"github.com/pointsman/pointsman/core/wire"
 )
 
 // Context is what the requests of one filter context share. It is
@@ -22,9 +23,16 @@ type Context struct {
 	unplaced    bool // let the host choose while no fleet is known
 	retry       bool // name spare engines for the host's transport retries
 	paths       map[string]chat.Dialect
+	generate    string // model of bodies that name none
 
 	seed    uint64
 	ordinal uint64 // selections begun so far
+
+	state   State
+	routeTo func(asked string, adapters spec.Adapters) (spec.Target, bool) // the router's, or a test's
+	calls   uint64                                                         // to the state service so far
+	recent  recent
+	scratch []byte // what digests are made of
 
 	fleetBy core.Instant // until when requests wait for the first fleet; 0 before any did
 
@@ -43,9 +51,12 @@ func NewContext(cfg *spec.Config, router *spec.Router, members *fleet.Fleet, see
 		bodyTimeout: core.Instant(*cfg.BodyTimeoutMillis),
 		unplaced:    cfg.OnNoState == spec.OnNoStateHost,
 		retry:       cfg.TransportRetry,
+		generate:    cfg.GenerateModel,
 		paths:       make(map[string]chat.Dialect, len(cfg.Paths)),
 		seed:        seed,
+		routeTo:     router.Route,
 	}
+	c.UseState(State{})
 	for _, p := range cfg.Paths {
 		c.paths[p] = chat.DialectOf(p)
 	}
@@ -59,6 +70,10 @@ func (c *Context) HeaderOnly() bool { return c.headerOnly }
 // NeedsReceived reports whether the missing-flag proof is still open, so that
 // EventHeaders and EventTick should carry Received.
 func (c *Context) NeedsReceived() bool { return !c.bodySeen && !c.headerOnly }
+
+// UsedBindings appends the bindings that requests followed since the last call,
+// for the next sync. They are bounded; what is over the bound is counted.
+func (c *Context) UsedBindings(dst []wire.UsedBinding) []wire.UsedBinding { return c.recent.drain(dst) }
 
 // NeedsUpstream reports whether EventResponse, and EventDone of a request without
 // a response, should carry Upstream.
@@ -86,6 +101,9 @@ const maxPooled = 256
 // recycle takes a finished request back. What its effects carried is let go of.
 func (c *Context) recycle(r *Request) {
 	clear(r.effects[:cap(r.effects)])
+	if r.memo != nil {
+		r.memo.forget()
+	}
 	if len(c.pool) < maxPooled {
 		c.pool = append(c.pool, r)
 	}
@@ -111,7 +129,7 @@ type Request struct {
 	ctx      *Context
 	phase    phase
 	dialect  chat.Dialect
-	deadline core.Instant // of the body
+	deadline core.Instant // of the body, or of the call that is waited for
 	received core.Count   // at the headers
 	length   core.Count   // announced body length
 	model    string       // of the model header
@@ -123,9 +141,14 @@ type Request struct {
 
 	charge  fleet.Charge
 	named   [1 + maxSpares]*core.Worker // engines in the endpoint header, in order
+	insert  insertion                   // into the body
 	spares  int                         // of named, beside the chosen one
 	receipt receipt.Summary
 	bucket  core.BucketRequest
+	walk    walk
+	ordinal uint64 // of the context's selections
+	memo    *memo  // nil when nothing outside the context is needed
+	memory  *memo  // of this or a former request, for reuse
 	pcg     rand.PCG
 	rand    *rand.Rand // over pcg, for the life of the object
 	effects []Effect
@@ -139,26 +162,30 @@ const (
 	phasePassed         // not ours: nothing to do
 	phaseBody           // waiting for the body
 	phaseFleet          // waiting for the first fleet
+	phaseObserve        // waiting for what the state service knows
+	phaseBind           // waiting for the placements to be stored
 	phaseRouted         // sent to an engine
 	phaseAnswered       // answered by the router
 	phaseOver           // recycled
 )
 
 func (r *Request) begin(c *Context) {
-	*r = Request{ctx: c, rand: r.rand, effects: r.effects[:0]}
+	*r = Request{ctx: c, rand: r.rand, effects: r.effects[:0], memory: r.memory}
 }
 
 // Receipt is the record of the request's decision, valid until EventDone.
 func (r *Request) Receipt() *receipt.Summary { return &r.receipt }
 
-// Waiting reports whether the request waits for its body or for the first fleet
-// and so wants ticks.
-func (r *Request) Waiting() bool { return r.phase == phaseBody || r.phase == phaseFleet }
+// Waiting reports whether the request waits for its body, for the first fleet or
+// for the state service, and so wants ticks.
+func (r *Request) Waiting() bool { return r.phase >= phaseBody && r.phase <= phaseBind }
 
 // Step takes one event and returns what the host must do, in order. An event
 // that nothing waits for has no effect.
 func (r *Request) Step(ev *Event) []Effect {
 	r.effects = r.effects[:0]
+	views := r.ctx.state.Views
+	views.request = r
 	switch ev.Kind {
 	case EventHeaders:
 		r.onHeaders(ev)
@@ -172,9 +199,13 @@ func (r *Request) Step(ev *Event) []Effect {
 		r.onResponse(ev)
 	case EventDone:
 		r.onDone(ev)
-	case EventNone, EventObserved, EventBound:
-		// Nothing asks for what EventObserved and EventBound answer.
+	case EventObserved:
+		r.onObserved(ev)
+	case EventBound:
+		r.onBound(ev)
+	case EventNone:
 	}
+	views.request = nil
 	return r.effects
 }
 

@@ -1,12 +1,16 @@
 package flow
 
-import "github.com/pointsman/pointsman/core"
+import (
+	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/core/sampling"
+)
 
 // Counter names one of a context's counters. Names are a closed set: nothing a
 // client sent becomes one.
 type Counter uint8
 
-// The counters. Those of answers follow the codes, those of picks the reasons.
+// The counters. Those of answers follow the codes, those of picks the reasons,
+// those of sampling violations the fields.
 const (
 	RequestsRouted   Counter = iota
 	RequestsPassed           // paths and methods the router does not read
@@ -17,10 +21,23 @@ const (
 	PicksReplaced // the host's retry went to another engine
 	HeaderOnlyLatched
 	HeaderOnlyRouted
+	ObservesAnswered
+	ObservesUnavailable // no answer, or one that cannot be read
+	ObservesLate        // no answer by the deadline
+	BindsWon            // every placement is ours
+	BindsLost           // another request placed a key first
+	BindsUnavailable
+	BindsLate
+	UnboundUnavailable // placements dispatched without a binding: the service was not there
+	UnboundRounds      // likewise: other requests were faster each time
+	UnboundRejected    // likewise: the bound engines' version group was at its limits
+	BindingsRemembered // followed from memory while the service was not there
+	UsedDropped        // used bindings not reported: more than one sync takes
 	firstAnswer
-	firstPick = firstAnswer + Counter(codeCount)
+	firstPick  = firstAnswer + Counter(codeCount)
+	firstField = firstPick + Counter(core.ReasonCount)
 	// CounterCount is the number of counters.
-	CounterCount = firstPick + Counter(core.ReasonCount)
+	CounterCount = firstField + Counter(sampling.FieldCount)
 )
 
 // Name is the counter's metric name. Labels are written into it the way the
@@ -29,6 +46,8 @@ func (c Counter) Name() string {
 	switch {
 	case c >= CounterCount:
 		return "pointsman_unknown_total"
+	case c >= firstField:
+		return "pointsman_sampling_violations_total_field=" + sampling.Field(c-firstField).String()
 	case c >= firstPick:
 		return "pointsman_picks_total_reason=" + core.Reason(c-firstPick).String()
 	case c >= firstAnswer:
@@ -44,6 +63,19 @@ func (c Counter) Name() string {
 		PicksReplaced:     "pointsman_pick_replaced_total",
 		HeaderOnlyLatched: "pointsman_header_only_latched_total",
 		HeaderOnlyRouted:  "pointsman_header_only_routed_total",
+
+		ObservesAnswered:    "pointsman_observes_total_outcome=answered",
+		ObservesUnavailable: "pointsman_observes_total_outcome=unavailable",
+		ObservesLate:        "pointsman_observes_total_outcome=late",
+		BindsWon:            "pointsman_binds_total_outcome=won",
+		BindsLost:           "pointsman_binds_total_outcome=lost",
+		BindsUnavailable:    "pointsman_binds_total_outcome=unavailable",
+		BindsLate:           "pointsman_binds_total_outcome=late",
+		UnboundUnavailable:  "pointsman_unbound_total_cause=unavailable",
+		UnboundRounds:       "pointsman_unbound_total_cause=rounds",
+		UnboundRejected:     "pointsman_unbound_total_cause=rejected",
+		BindingsRemembered:  "pointsman_bindings_remembered_total",
+		UsedDropped:         "pointsman_used_bindings_dropped_total",
 	}[c]
 }
 
@@ -55,7 +87,16 @@ func (cs *Counters) answered(code Code) { cs[firstAnswer+Counter(code)]++ }
 
 // picked counts a pick by its reason; a reason without a counter is not counted.
 func (cs *Counters) picked(r core.Reason) {
-	if c := firstPick + Counter(r); c < CounterCount {
+	if c := firstPick + Counter(r); c < firstField {
 		cs[c]++
+	}
+}
+
+// violated counts every field that breaks a sampling contract.
+func (cs *Counters) violated(fields sampling.Set) {
+	for f := range sampling.FieldCount {
+		if fields.Has(f) {
+			cs[firstField+Counter(f)]++
+		}
 	}
 }

@@ -3,6 +3,7 @@ package flow
 import (
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/fleet"
+	"github.com/pointsman/pointsman/core/wire"
 )
 
 // EventKind says what happened.
@@ -63,6 +64,13 @@ type Event struct {
 
 	// EventDone.
 	End fleet.End
+
+	// EventObserved and EventBound: the Call of the effect that is answered, and
+	// the reply, nil when there is none. The machine may sort the reply and keeps
+	// parts of it until EventDone.
+	Call     uint64
+	Observed *wire.ObserveReply
+	Bound    *wire.BindReply
 }
 
 // EffectKind says what the host must do.
@@ -75,6 +83,7 @@ const (
 	EffectPause               // hold the request until the next effect
 	EffectContinue            // let the request go on, resuming it if held
 	EffectRoute               // set the endpoint header
+	EffectSplice              // put Text into the request body at Offset; content-length follows
 	EffectRespond             // answer the client; the request goes no further
 	EffectObserve             // ask the state service about this request
 	EffectBind                // compare-and-bind a placement
@@ -86,6 +95,15 @@ const (
 type Effect struct {
 	Kind     EffectKind
 	Endpoint string   // EffectRoute: literal ip:port, or several with commas between
+	Offset   int      // EffectSplice: into the body as EventBody gave it
+	Text     string   // EffectSplice
 	Response Response // EffectRespond
 	Fault    error    // EffectFault: may name engines, so it is never sent to a client
+
+	// EffectObserve and EffectBind. The messages are valid until the request's
+	// next event. Call numbers are never repeated within a context.
+	Call     uint64
+	Observe  *wire.ObserveRequest
+	WithBody bool // send the client's body with Observe
+	Bind     *wire.BindRequest
 }

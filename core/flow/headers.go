@@ -62,16 +62,29 @@ func (r *Request) refuseTooLarge() {
 	r.refuse(CodePayloadTooLarge, fmt.Sprintf("the request body is larger than %d bytes", r.ctx.maxBody))
 }
 
-// onTick looks after a request that waits: for the first fleet, or for its body,
-// which the host may never show and the client may take too long to send.
+// onTick looks after a request that waits: for the first fleet, for the state
+// service, or for its body.
 func (r *Request) onTick(ev *Event) {
-	if r.phase == phaseFleet {
+	switch r.phase {
+	case phaseBody:
+		r.onBodyTick(ev)
+	case phaseFleet:
 		r.route(ev.Now, r.asked)
-		return
+	case phaseObserve:
+		if ev.Now >= r.deadline {
+			r.observed(ev.Now, nil, ObservesLate)
+		}
+	case phaseBind:
+		if ev.Now >= r.deadline {
+			r.unbound(ev.Now, BindsLate)
+		}
+	case phaseNew, phasePassed, phaseRouted, phaseAnswered, phaseOver:
 	}
-	if r.phase != phaseBody {
-		return
-	}
+}
+
+// onBodyTick looks after a body that the host may never show and the client may
+// take too long to send.
+func (r *Request) onBodyTick(ev *Event) {
 	if r.ctx.headerOnly || r.proven(ev) {
 		r.latch()
 		r.routeByHeaders(ev)
@@ -102,6 +115,9 @@ func (r *Request) latch() {
 // chunks announces none.
 func (r *Request) routeByHeaders(ev *Event) {
 	model := r.model
+	if r.dialect == chat.DialectGenerate {
+		model = r.ctx.generate
+	}
 	if model == "" {
 		if only, ok := r.ctx.Router.Only(); ok {
 			model = only

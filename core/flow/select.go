@@ -18,13 +18,17 @@ type ask struct {
 	input  core.Tokens
 	peak   core.Count
 	prompt string // a part of the body; empty when the body was not seen
+	size   uint64 // bytes of the body; 0 when it was not seen
+
+	adapter    string // named in the body beside the model
+	parameters parameters
 }
 
 // route selects an engine for the request and sends it there, or answers why
 // not (engine-selection.md 3.1).
 func (r *Request) route(now core.Instant, a ask) {
 	r.receipt.Model, r.receipt.Input, r.receipt.Peak = shorten(a.model), a.input, a.peak
-	route, ok := r.ctx.Router.Route(a.model, r.ctx.Fleet)
+	route, ok := r.ctx.routeTo(a.model, r.ctx.Fleet)
 	if !r.ctx.Fleet.Known() {
 		// Nor are adapters known, so an unknown name proves nothing.
 		r.unplaced(now, a)
@@ -34,15 +38,22 @@ func (r *Request) route(now core.Instant, a ask) {
 		r.refuse(CodeModelNotFound, fmt.Sprintf("the model %q does not exist here", shorten(a.model)))
 		return
 	}
+	if !r.govern(route.Model, &a.parameters) {
+		return
+	}
+	route = r.adapted(route, a.adapter)
 	r.seed()
 	r.bucket = core.BucketRequest{
 		Model: route.Model, Asked: route.Asked, Input: a.input, Peak: a.peak, Now: now,
 		SessionKey: r.session, RoutingKey: r.routing, Prompt: a.prompt, Rand: r.rand,
 	}
-	if chosen, picked, ok := r.selectEngines(route); ok {
-		r.dispatch(now, chosen, picked)
+	if r.observe(route, a) {
+		return
 	}
-	r.bucket.Prompt = "" // it goes with the body
+	r.choose(route)
+	if !r.Waiting() {
+		r.bucket.Prompt = "" // it goes with the body
+	}
 }
 
 // seed starts the request's random source. Only requests that reach selection
@@ -50,8 +61,13 @@ func (r *Request) route(now core.Instant, a ask) {
 // answers in between.
 func (r *Request) seed() {
 	r.ctx.ordinal++
-	r.pcg.Seed(r.ctx.seed, r.ctx.ordinal)
+	r.ordinal = r.ctx.ordinal
+	r.reseed()
 }
+
+// reseed starts the random source anew, so that a resumed selection repeats
+// itself.
+func (r *Request) reseed() { r.pcg.Seed(r.ctx.seed, r.ordinal) }
 
 // keepPrompt is how much of the prompt is kept for a request that waits: as much
 // as any policy looks at.
@@ -62,6 +78,10 @@ const keepPrompt = 1 << 20
 func (r *Request) unplaced(now core.Instant, a ask) {
 	switch {
 	case r.ctx.unplaced:
+		if route, ok := r.ctx.Router.Route(a.model, r.ctx.Fleet); ok && !r.govern(route.Model, &a.parameters) {
+			return
+		}
+		r.splice()
 		r.phase = phasePassed
 		r.ctx.Counters.add(RequestsUnplaced)
 		r.emit(EffectContinue)
@@ -75,42 +95,80 @@ func (r *Request) unplaced(now core.Instant, a ask) {
 	}
 }
 
-// selectEngines tries the buckets in order until one gives a complete selection.
-func (r *Request) selectEngines(route spec.Target) (*bucket.Bucket, bucket.Selection, bool) {
+// walk is how far a request is on its way through the buckets.
+type walk struct {
+	buckets  []*bucket.Bucket
+	at       int
+	rejected bool       // some bucket's engines were at their limits
+	missing  core.Stage // that the last bucket without candidates lacked
+}
+
+// choose lists the buckets that take the request and tries them.
+func (r *Request) choose(route spec.Target) {
 	targets, ok := r.targets(route.Resolver.Preferences())
 	if !ok {
-		return nil, bucket.Selection{}, false
+		return
 	}
 	buckets, err := r.resolve(route.Resolver, targets)
 	if err != nil {
 		r.fail(err)
-		return nil, bucket.Selection{}, false
+		return
 	}
 	if len(buckets) == 0 {
 		r.refuse(CodeBadRequest, r.tooLong())
-		return nil, bucket.Selection{}, false
+		return
 	}
-	rejected, missing := false, core.StageNone
-	for _, b := range buckets {
+	r.walk = walk{buckets: buckets}
+	r.tryBuckets()
+}
+
+// tryBuckets tries the buckets in order until one gives a complete selection.
+func (r *Request) tryBuckets() {
+	for r.walk.at < len(r.walk.buckets) {
+		b := r.walk.buckets[r.walk.at]
 		picked, err := b.Pick(r.ctx.Fleet, &r.bucket)
 		if err == nil {
-			r.receipt.Tried(receipt.Try{Bucket: b.ID(), Verdict: receipt.VerdictPicked})
-			r.receipt.Bucket = b.ID()
-			return b, picked, true
+			r.settle(b, picked)
+			return
 		}
-		r.receipt.Tried(tryOf(b.ID(), err))
-		if !core.Advance(err) {
-			r.fail(err)
-			return nil, bucket.Selection{}, false
-		}
-		if errors.Is(err, core.ErrRejected) {
-			rejected = true
-		} else {
-			missing = core.StageOf(err)
+		if !r.passed(b, err) {
+			return
 		}
 	}
-	r.refuse(exhausted(rejected, missing))
-	return nil, bucket.Selection{}, false
+	r.refuse(exhausted(r.walk.rejected, r.walk.missing))
+}
+
+// passed notes why a bucket gives no selection and reports whether the next one
+// may be tried; otherwise the request is answered.
+func (r *Request) passed(b *bucket.Bucket, err error) bool {
+	r.receipt.Tried(tryOf(b.ID(), err))
+	r.walk.at++
+	switch {
+	case !core.Advance(err):
+		r.fail(err)
+		return false
+	case errors.Is(err, core.ErrRejected):
+		r.walk.rejected = true
+	default:
+		r.walk.missing = core.StageOf(err)
+	}
+	return true
+}
+
+// settle sends the request to a complete selection, once its new placements are
+// stored.
+func (r *Request) settle(b *bucket.Bucket, picked bucket.Selection) {
+	if !r.bindFirst(b, picked) {
+		r.finish(b, picked)
+	}
+}
+
+// finish dispatches the selection.
+func (r *Request) finish(b *bucket.Bucket, picked bucket.Selection) {
+	r.receipt.Tried(receipt.Try{Bucket: b.ID(), Verdict: receipt.VerdictPicked})
+	r.receipt.Bucket = b.ID()
+	r.account(b, picked)
+	r.dispatch(r.bucket.Now, b, picked)
 }
 
 // resolve lists the buckets to try. A prompt of unknown length goes where the
@@ -122,7 +180,12 @@ func (r *Request) resolve(resolver *bucket.Resolver, targets bucket.Targets) ([]
 			input = max(input, longest(b.Spec()))
 		}
 	}
-	return resolver.Resolve(input, r.bucket.Peak, targets)
+	if r.memo == nil {
+		return resolver.Resolve(input, r.bucket.Peak, targets)
+	}
+	buckets, err := resolver.AppendResolved(r.memo.buckets[:0], input, r.bucket.Peak, targets)
+	r.memo.buckets = buckets
+	return buckets, err
 }
 
 // longest is the most input a bucket takes.

@@ -109,10 +109,7 @@ func (p *ConsistentHash) pickKeyless(engines []*core.Worker, req *core.PickReque
 	if err != nil {
 		return core.Pick{}, err
 	}
-	if rejection, admitted := p.admit(pick.Worker, p.observe(pick.Worker, req.Now)); !admitted {
-		return core.Pick{}, &core.AdmissionError{Bucket: req.Bucket, Stage: req.Stage, Rejection: rejection}
-	}
-	return core.Pick{Worker: pick.Worker, Reason: core.ReasonNoKey}, nil
+	return p.confirm(core.Pick{Worker: pick.Worker, Reason: core.ReasonNoKey}, req)
 }
 
 // highest finds the pick, nil when admission lets none through, and the key's

@@ -70,6 +70,18 @@ func (o *observer) pass(w *core.Worker, side pressure.Side) bool {
 	return admitted
 }
 
+// confirm gives a pick if admission lets its engine by a fresh observation, else
+// a *core.AdmissionError: the one check an owner makes of one chosen engine.
+func (o *observer) confirm(pick core.Pick, req *core.PickRequest) (core.Pick, error) {
+	if o.limits.Empty() {
+		return pick, nil
+	}
+	if rejection, admitted := o.admit(pick.Worker, o.observe(pick.Worker, req.Now)); !admitted {
+		return core.Pick{}, &core.AdmissionError{Bucket: req.Bucket, Stage: req.Stage, Rejection: rejection}
+	}
+	return pick, nil
+}
+
 // exhausted says that every candidate was tried and rejected.
 func (o *observer) exhausted(req *core.PickRequest) error {
 	return &core.NoAdmissibleError{Bucket: req.Bucket, Stage: req.Stage, Rejections: slices.Clone(o.rejections)}

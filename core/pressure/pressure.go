@@ -3,7 +3,8 @@
 // The comparison is pairwise and is not a total order: which fields decide
 // depends on what both engines of the pair report, so over a mixed set A can be
 // below B, B below C and C below A. Never sort with it. Folding it over a short
-// sample is sound (engine-selection.md 6).
+// sample is sound (engine-selection.md 6); for the least of a whole set there is
+// Set, which decides once by what all pairs are compared.
 package pressure
 
 import (
@@ -48,6 +49,11 @@ func prefill(a, b *core.LoadReport) int {
 			return cmp.Compare(x, y)
 		}
 	}
+	return queue(a, b)
+}
+
+// queue orders by what waits, then by what runs.
+func queue(a, b *core.LoadReport) int {
 	if order := cmp.Compare(a.WaitingUncached.N, b.WaitingUncached.N); order != 0 {
 		return order
 	}

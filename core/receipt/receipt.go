@@ -25,6 +25,7 @@ const (
 	SourceEstimate      Source = iota // a quarter of the body's bytes
 	SourceContentLength               // a quarter of the announced length; the body was not seen
 	SourceUnknown                     // neither body nor length was seen; Summary.Input means nothing
+	SourceTokenIDs                    // counted: the client sent token ids
 )
 
 func (s Source) String() string {
@@ -33,6 +34,8 @@ func (s Source) String() string {
 		return "content-length"
 	case SourceUnknown:
 		return "unknown"
+	case SourceTokenIDs:
+		return "token ids"
 	case SourceEstimate:
 	}
 	return "estimate"

@@ -19,6 +19,11 @@ type decoder struct {
 	meant    []string // paths that misspelt keys probably stand for
 }
 
+// selfDecoder is a configuration type that has more than one form.
+type selfDecoder interface {
+	decodeFrom(d *decoder, path string, raw json.RawMessage)
+}
+
 // decode reads one whole document into dst.
 func (d *decoder) decode(document []byte, dst any) {
 	dec := json.NewDecoder(bytes.NewReader(document))
@@ -53,6 +58,10 @@ func syntaxReason(document []byte, err error) string {
 func (d *decoder) value(path string, raw json.RawMessage, v reflect.Value) {
 	if string(raw) == "null" {
 		d.problems.add(path, "null is not a value here", "leave the key out")
+		return
+	}
+	if special, ok := reflect.TypeAssert[selfDecoder](v.Addr()); ok {
+		special.decodeFrom(d, path, raw)
 		return
 	}
 	switch v.Kind() {

@@ -1,6 +1,11 @@
 package spec
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"github.com/pointsman/pointsman/core/chat"
+)
 
 // Choices of Config.OnNoState.
 const (
@@ -74,6 +79,11 @@ func Defaults(cfg *Config) *Config {
 	set(&c.Receipts, ReceiptsOff)
 	if c.Paths == nil {
 		c.Paths = []string{"/v1/chat/completions", "/v1/completions"}
+	}
+	if slices.Contains(c.Paths, chat.PathGenerate) && len(c.Models) == 1 {
+		for name := range c.Models {
+			set(&c.GenerateModel, name)
+		}
 	}
 	number(&c.MaxBodyBytes, MaxBody)
 	number(&c.BodyTimeoutMillis, DefaultBodyTimeout)

@@ -20,7 +20,7 @@ func refusedKey(key string) (refusal, bool) {
 		}
 	}
 	switch name {
-	case "ttft_slo", "tps_slo":
+	case "ttft_slo", "tps_slo", "sampling":
 		return refusal{"belongs to a model", `write it into "models": {"<name>": {...}}`}, true
 	case "ttft_ms", "tokens_per_second":
 		return refusal{"belongs to a bucket", `write it into "buckets": [{...}]`}, true

@@ -13,6 +13,7 @@ import (
 	"github.com/pointsman/pointsman/core/breaker"
 	"github.com/pointsman/pointsman/core/bucket"
 	"github.com/pointsman/pointsman/core/policy"
+	"github.com/pointsman/pointsman/core/sampling"
 )
 
 // Handles are what policies need beside their specification.
@@ -52,6 +53,8 @@ type Router struct {
 	members []core.WorkerID
 	needs   Needs
 	headers keyHeaders
+
+	sampling map[string]*sampling.Contract // of models that have one
 }
 
 // Needs are what a request must bring for the policies of a router. Header names
@@ -90,6 +93,10 @@ func Build(cfg *Config, h Handles) (*Router, error) {
 		for _, alias := range m.Aliases {
 			r.aliases[alias] = name
 		}
+	}
+	var err error
+	if r.sampling, err = contracts(cfg); err != nil {
+		return nil, err
 	}
 	slices.Sort(r.members)
 	r.members = slices.Compact(r.members)

@@ -37,8 +37,12 @@ type Config struct {
 	// before it answers. The host's route must retry (override_host only).
 	TransportRetry bool `json:"transport_retry"`
 	// Paths are the routed request paths. Default: /v1/chat/completions and
-	// /v1/completions.
+	// /v1/completions. /generate, /v1/responses, /v1/messages and /v1/embeddings
+	// can be added; core/chat/README.md says what is read of each.
 	Paths []string `json:"paths"`
+	// GenerateModel is the model that requests to /generate are for, since they
+	// name none. Default: the only model; required when there are more.
+	GenerateModel string `json:"generate_model"`
 	// MaxBodyBytes is the largest request body, 32 MiB at most and by default.
 	MaxBodyBytes *uint64 `json:"max_body_bytes"`
 	// BodyTimeoutMillis is how long a request may take to send its body after
@@ -120,6 +124,9 @@ type Model struct {
 	TTFTSLO string `json:"ttft_slo"`
 	// TPSSLO does the same by tokens_per_second and the header x-sgl-tps-slo.
 	TPSSLO string `json:"tps_slo"`
+	// Sampling holds requests to sampling parameters. Default: they are not looked
+	// at.
+	Sampling *Sampling `json:"sampling"`
 	// Buckets are tried in order of SLO preferences, capacity, rank and ID.
 	// Required.
 	Buckets []Bucket `json:"buckets"`

@@ -69,6 +69,7 @@ func (v *validator) root() {
 		v.add("transport_retry", "an original_dst host retries on the engine that failed", `use "endpoint_mode": "override_host" or leave it out`)
 	}
 	v.paths()
+	v.generateModel()
 	v.between("max_body_bytes", c.MaxBodyBytes, 1, MaxBody)
 	v.between("body_timeout_ms", c.BodyTimeoutMillis, 1, maxDuration)
 	if b := c.Breaker; b != nil {
@@ -91,7 +92,7 @@ func (v *validator) paths() {
 	for i, p := range v.cfg.Paths {
 		at := index("paths", i)
 		if chat.DialectOf(p) == chat.DialectNone {
-			v.add(at, strconv.Quote(p)+" is not a path this filter can read", "use /v1/chat/completions or /v1/completions")
+			v.add(at, strconv.Quote(p)+" is not a path this filter can read", use(chat.Paths()...))
 		}
 		if slices.Contains(v.cfg.Paths[:i], p) {
 			v.add(at, strconv.Quote(p)+" stands twice", "keep one")

@@ -28,6 +28,7 @@ func (v *validator) model(name string, m Model) {
 		v.add(at, "no worker serves this model, and there is no state service to name one", "add it to the models of a worker")
 	}
 	v.slo(at, &m)
+	v.sampling(at, m.Sampling)
 	for i := range m.Buckets {
 		b := &m.Buckets[i]
 		path := index(at+".buckets", i)

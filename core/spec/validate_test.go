@@ -18,7 +18,7 @@ func TestValidate_root(t *testing.T) {
 		{`"on_no_state": "host", "workers": [{"address": "10.0.0.1:80", "models": ["m"]}]`, `on_no_state: "host" has no effect: the workers are the fleet while no other is known; leave it out or leave "workers" out`},
 		{`"proxy": "` + strings.Repeat("x", 257) + `"`, `proxy: is 257 bytes long; use 256 at most`},
 		{`"paths": []`, `paths: an empty list routes nothing; leave it out for the default paths`},
-		{`"paths": ["/v1/embeddings"]`, `paths[0]: "/v1/embeddings" is not a path this filter can read; use /v1/chat/completions or /v1/completions`},
+		{`"paths": ["/v1/rerank"]`, `paths[0]: "/v1/rerank" is not a path this filter can read; use /v1/chat/completions, /v1/completions, /generate, /v1/responses, /v1/messages or /v1/embeddings`},
 		{`"paths": ["/v1/completions", "/v1/completions"]`, `paths[1]: "/v1/completions" stands twice; keep one`},
 		{`"max_body_bytes": 0`, `max_body_bytes: 0 is out of range; use 1 to 33554432`},
 		{`"body_timeout_ms": 0`, `body_timeout_ms: 0 is out of range; use 1 to 86400000`},

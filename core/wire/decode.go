@@ -110,7 +110,7 @@ func (w *Worker) setText(f field) error {
 		w.Adapters = append(w.Adapters, core.Adapter{})
 		return decodeAdapter(f.raw, &w.Adapters[len(w.Adapters)-1])
 	}
-	if f.number > 4 {
+	if f.number > 4 && f.number != 10 {
 		return nil
 	}
 	s, err := text(f.raw)
@@ -121,6 +121,8 @@ func (w *Worker) setText(f field) error {
 		w.Address = s
 	case 3:
 		w.Models = append(w.Models, s)
+	case 10:
+		w.Version = s
 	}
 	return err
 }

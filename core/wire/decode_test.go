@@ -48,7 +48,8 @@ func writeWorker(w *Worker) (b []byte) {
 	b = number(b, 6, w.Generation)
 	b = appendBool(b, 7, w.Healthy)
 	b = appendBool(b, 8, w.Draining)
-	return number(b, 9, w.Recoveries)
+	b = number(b, 9, w.Recoveries)
+	return body(b, 10, []byte(w.Version))
 }
 
 func writeState(s *WorkerState) (b []byte) {
@@ -78,7 +79,7 @@ func sample() *SyncReply {
 		Workers: []Worker{
 			{
 				ID: "e1", Address: "10.0.0.1:8000", Models: []string{"m", "größer"}, Adapters: []core.Adapter{{Name: "a", Base: "m"}, {Name: "b", Base: "m"}},
-				Stage: core.StagePrefill, Generation: 1<<64 - 1, Healthy: true, Draining: true, Recoveries: 4,
+				Stage: core.StagePrefill, Generation: 1<<64 - 1, Healthy: true, Draining: true, Recoveries: 4, Version: "v2",
 			},
 			{ID: core.WorkerID(strings.Repeat("x", 300)), Address: "[::1]:1", Stage: core.StageNone},
 		},

@@ -19,6 +19,9 @@ func AppendSyncRequest(dst []byte, r *SyncRequest) []byte {
 	for i := range r.Workers {
 		dst = appendMessage(dst, 9, func(b []byte) []byte { return appendGauge(b, &r.Workers[i]) })
 	}
+	for i := range r.Used {
+		dst = appendMessage(dst, 10, func(b []byte) []byte { return appendUsed(b, &r.Used[i]) })
+	}
 	return dst
 }
 

@@ -23,6 +23,7 @@ type SyncRequest struct {
 	TickMillis    uint32
 	FilterVersion string
 	Workers       []WorkerGauge
+	Used          []UsedBinding
 }
 
 // WorkerGauge is what one context knows of one worker.
@@ -55,6 +56,7 @@ type Worker struct {
 	Models     []string
 	Adapters   []core.Adapter
 	Stage      core.Stage
+	Version    string // version group
 	Generation uint64
 	Healthy    bool
 	Draining   bool

@@ -96,9 +96,16 @@ func compareID(r *row, id core.WorkerID) int {
 }
 
 func sameWorker(a, b *core.Worker) bool {
-	return a.Address == b.Address && a.Stage == b.Stage && a.Generation == b.Generation &&
+	return a.Address == b.Address && a.Stage == b.Stage && a.Version == b.Version && a.Generation == b.Generation &&
 		a.Healthy == b.Healthy && a.Draining == b.Draining &&
 		slices.Equal(a.Models, b.Models) && slices.Equal(a.Adapters, b.Adapters)
+}
+
+// Has reports whether a worker has a row.
+func (b *Board) Has(id core.WorkerID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.rows[id] != nil
 }
 
 // Remove takes a worker out of the fleet. Gauges that still name it are ignored.

@@ -120,7 +120,7 @@ func (b *Board) removed(since uint64) []core.WorkerID {
 func (r *row) wireWorker() wire.Worker {
 	w := &r.worker
 	return wire.Worker{
-		ID: w.ID, Address: w.Address, Models: w.Models, Adapters: w.Adapters, Stage: w.Stage,
+		ID: w.ID, Address: w.Address, Models: w.Models, Adapters: w.Adapters, Stage: w.Stage, Version: w.Version,
 		Generation: w.Generation, Healthy: w.Healthy, Draining: w.Draining, Recoveries: r.recoveries,
 	}
 }

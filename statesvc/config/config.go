@@ -22,6 +22,7 @@ type Config struct {
 	Introspect Introspect `yaml:"introspect"`
 	Load       Load       `yaml:"load"`
 	Sync       Sync       `yaml:"sync"`
+	Affinity   Affinity   `yaml:"affinity"`
 	Limits     Limits     `yaml:"limits"`
 	Shutdown   Shutdown   `yaml:"shutdown"`
 
@@ -127,6 +128,18 @@ type Sync struct {
 	Tombstones int `yaml:"tombstones"`
 }
 
+// Affinity says how bindings of sessions and routing keys are kept
+// (engine-selection.md 17).
+type Affinity struct {
+	// IdleMillis is how long a binding lives without use.
+	IdleMillis  Millis `yaml:"idle_ms"`
+	MaxBindings int    `yaml:"max_bindings"`
+	MaxBytes    int64  `yaml:"max_bytes"`
+	// SweepMillis is how often bindings that were idle for too long are removed. They
+	// count as gone before that.
+	SweepMillis Millis `yaml:"sweep_ms"`
+}
+
 // Limits bounds what a client can make the service hold or do.
 type Limits struct {
 	MaxBodyBytes        int64 `yaml:"max_body_bytes"`
@@ -164,7 +177,8 @@ func Default() Config {
 			Path: "/metrics", IntervalMillis: 1000, TimeoutMillis: 2000,
 			MaxBodyBytes: 4 << 20, FreshnessMillis: 5000,
 		},
-		Sync: Sync{ExpiryMillis: 1500, Tombstones: 1024},
+		Sync:     Sync{ExpiryMillis: 1500, Tombstones: 1024},
+		Affinity: Affinity{IdleMillis: 600_000, MaxBindings: 1 << 20, MaxBytes: 128 << 20, SweepMillis: 60_000},
 		Limits: Limits{
 			MaxBodyBytes: 1 << 20, MaxHeaderBytes: 16 << 10, MaxHeaders: 64,
 			MaxConcurrent: 256, MaxConnections: 8192,

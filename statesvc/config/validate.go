@@ -71,6 +71,8 @@ func (c *Config) validateSpans(p *Problems) {
 		{"load.timeout_ms", c.Load.TimeoutMillis, 1, maxSpan},
 		{"load.freshness_ms", c.Load.FreshnessMillis, 1, maxSpan},
 		{"sync.expiry_ms", c.Sync.ExpiryMillis, 100, maxSpan},
+		{"affinity.idle_ms", c.Affinity.IdleMillis, 1000, 30 * maxSpan},
+		{"affinity.sweep_ms", c.Affinity.SweepMillis, 100, maxSpan},
 		{"shutdown.drain_ms", c.Shutdown.DrainMillis, 0, maxSpan},
 		{"shutdown.timeout_ms", c.Shutdown.TimeoutMillis, 1, maxSpan},
 	} {
@@ -91,6 +93,8 @@ func (c *Config) validateCounts(p *Problems) {
 		{"introspect.attempts", int64(c.Introspect.Attempts), 1, 10},
 		{"load.max_body_bytes", c.Load.MaxBodyBytes, 1024, 64 << 20},
 		{"sync.tombstones", int64(c.Sync.Tombstones), 1, 1 << 20},
+		{"affinity.max_bindings", int64(c.Affinity.MaxBindings), 1, 1 << 28},
+		{"affinity.max_bytes", c.Affinity.MaxBytes, 1 << 10, 64 << 30},
 		{"limits.max_body_bytes", l.MaxBodyBytes, 1024, 64 << 20},
 		{"limits.max_header_bytes", int64(l.MaxHeaderBytes), 4096, 1 << 20},
 		{"limits.max_headers", int64(l.MaxHeaders), 16, 10_000},

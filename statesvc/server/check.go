@@ -35,34 +35,39 @@ func countWorkers(body []byte, most int) int {
 	return count
 }
 
+// maxUsed bounds the bindings that one report says were used.
+const maxUsed = 16384
+
 func tooManyWorkers(most int) error { return fmt.Errorf("workers: more than %d entries", most) }
 
 // check holds a report against the contract and the limits.
-func (s *Server) check(r *wirepb.SyncRequest) (*wire.SyncRequest, error) {
+func (s *Server) check(r *wirepb.SyncRequest) error {
 	l := s.limits
 	switch {
 	case r.GetContext() == 0:
-		return nil, errors.New("context: missing; it is the context's random key and never zero")
+		return errors.New("context: missing; it is the context's random key and never zero")
 	case r.GetSeq() == 0:
-		return nil, errors.New("seq: missing; reports are numbered from 1")
+		return errors.New("seq: missing; reports are numbered from 1")
 	case len(r.GetProxy()) > l.MaxStringBytes:
-		return nil, fmt.Errorf("proxy: longer than %d bytes", l.MaxStringBytes)
+		return fmt.Errorf("proxy: longer than %d bytes", l.MaxStringBytes)
 	case len(r.GetFilterVersion()) > l.MaxStringBytes:
-		return nil, fmt.Errorf("filter_version: longer than %d bytes", l.MaxStringBytes)
+		return fmt.Errorf("filter_version: longer than %d bytes", l.MaxStringBytes)
 	case len(r.GetWorkers()) > l.MaxWorkersPerReport:
-		return nil, tooManyWorkers(l.MaxWorkersPerReport)
+		return tooManyWorkers(l.MaxWorkersPerReport)
+	case len(r.GetUsedBindings()) > maxUsed:
+		return fmt.Errorf("used_bindings: more than %d entries", maxUsed)
 	}
 	seen := make(map[string]struct{}, len(r.GetWorkers()))
 	for i, g := range r.GetWorkers() {
 		if err := s.checkGauge(g); err != nil {
-			return nil, fmt.Errorf("workers[%d]: %w", i, err)
+			return fmt.Errorf("workers[%d]: %w", i, err)
 		}
 		if _, twice := seen[g.GetId()]; twice {
-			return nil, fmt.Errorf("workers[%d]: id: named twice", i)
+			return fmt.Errorf("workers[%d]: id: named twice", i)
 		}
 		seen[g.GetId()] = struct{}{}
 	}
-	return fromProto(r), nil
+	return nil
 }
 
 func (s *Server) checkGauge(g *wirepb.WorkerGauge) error {

@@ -27,11 +27,13 @@ func (s *Server) table(metrics http.Handler) map[string]*route {
 		return map[string]http.HandlerFunc{http.MethodGet: h, http.MethodHead: h}
 	}
 	return map[string]*route{
-		"/":        {name: "status", methods: get(s.statusPage), guarded: true},
-		"/healthz": {name: "healthz", methods: get(s.healthz), urgent: true},
-		"/readyz":  {name: "readyz", methods: get(s.readyz), urgent: true},
-		"/metrics": {name: "metrics", methods: get(metrics.ServeHTTP)},
-		"/v1/sync": {name: "sync", methods: map[string]http.HandlerFunc{http.MethodPost: s.sync}, guarded: true},
+		"/":           {name: "status", methods: get(s.statusPage), guarded: true},
+		"/healthz":    {name: "healthz", methods: get(s.healthz), urgent: true},
+		"/readyz":     {name: "readyz", methods: get(s.readyz), urgent: true},
+		"/metrics":    {name: "metrics", methods: get(metrics.ServeHTTP)},
+		"/v1/sync":    {name: "sync", methods: map[string]http.HandlerFunc{http.MethodPost: s.sync}, guarded: true},
+		"/v1/observe": {name: "observe", methods: map[string]http.HandlerFunc{http.MethodPost: s.observe}, guarded: true},
+		"/v1/bind":    {name: "bind", methods: map[string]http.HandlerFunc{http.MethodPost: s.bind}, guarded: true},
 		"/v1/workers": {
 			name: "workers", methods: get(s.workers), guarded: true,
 			hint: "; workers are listed in fleet.static of the configuration and cannot be changed over HTTP",

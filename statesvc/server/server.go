@@ -13,6 +13,7 @@ import (
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/wire"
+	"github.com/pointsman/pointsman/statesvc/affinity"
 	"github.com/pointsman/pointsman/statesvc/board"
 	"github.com/pointsman/pointsman/statesvc/config"
 	"github.com/pointsman/pointsman/statesvc/fleet"
@@ -31,6 +32,7 @@ type Board interface {
 	Sync(r *wire.SyncRequest) (*wire.SyncReply, error)
 	Workers() []board.View
 	Counts() board.Counts
+	Has(id core.WorkerID) bool
 }
 
 // Fleet tells what is known of the configured engines. *fleet.Fleet is one.
@@ -45,22 +47,30 @@ type Meter interface {
 	Request(route string, status int, took time.Duration)
 }
 
+// Bindings keeps which engine a key is bound to. *affinity.Memory is one.
+type Bindings = affinity.Store
+
 // Options are a Server's facts. TLS is nil for plain HTTP; the rest is required.
 type Options struct {
-	Config  *config.Config
-	Board   Board
-	Fleet   Fleet
-	Meter   Meter
-	Metrics http.Handler // serves /metrics
-	Logger  *slog.Logger
-	TLS     *tls.Config
-	Version string
+	Config   *config.Config
+	Board    Board
+	Fleet    Fleet
+	Bindings Bindings
+	Clock    func() core.Instant // that the bindings' instants are on
+	Meter    Meter
+	Metrics  http.Handler // serves /metrics
+	Logger   *slog.Logger
+	TLS      *tls.Config
+	Version  string
 }
 
 // Server answers on one listener.
 type Server struct {
 	board    Board
 	fleet    Fleet
+	bindings Bindings
+	clock    func() core.Instant
+	idle     core.Instant // life of a binding without use
 	meter    Meter
 	limits   config.Limits
 	version  string
@@ -75,6 +85,7 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{
 		board: o.Board, fleet: o.Fleet, meter: o.Meter,
+		bindings: o.Bindings, clock: o.Clock, idle: o.Config.Affinity.IdleMillis.Instants(),
 		limits: o.Config.Limits, version: o.Version,
 		slots: make(chan struct{}, o.Config.Limits.MaxConcurrent),
 	}

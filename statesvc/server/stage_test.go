@@ -13,6 +13,7 @@ import (
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/wire"
+	"github.com/pointsman/pointsman/statesvc/affinity"
 	"github.com/pointsman/pointsman/statesvc/board"
 	"github.com/pointsman/pointsman/statesvc/config"
 	"github.com/pointsman/pointsman/statesvc/fleet"
@@ -87,10 +88,12 @@ func newStage(t testing.TB, change func(*config.Config)) *stage {
 	s.board.Report("a", 1, core.LoadReport{Running: core.Known(3), Waiting: core.Known(0)}, 0)
 	close(s.engines.ready)
 	s.engines.list[1].ProbeError = "<img src=x>"
-	meter, err := telemetry.New("v1 & co", s.board, s.engines)
+	bindings := affinity.NewMemory(affinity.Limits{Bindings: 100, Bytes: 1 << 20})
+	meter, err := telemetry.New("v1 & co", s.board, s.engines, bindings)
 	require.NoError(t, err)
 	s.Server = server.New(server.Options{
-		Config: &cfg, Board: s.board, Fleet: s.engines, Meter: meter, Metrics: meter.Handler(),
+		Config: &cfg, Board: s.board, Fleet: s.engines, Bindings: bindings, Meter: meter,
+		Clock: func() core.Instant { return core.Instant(time.Since(began).Milliseconds()) }, Metrics: meter.Handler(),
 		Logger: slog.New(slog.DiscardHandler), Version: "v1 & co",
 	})
 	s.serve(t)

@@ -35,7 +35,7 @@ func (s *Server) sync(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	request, err := s.decode(body, inJSON)
+	message, err := s.decode(body, inJSON)
 	if err != nil {
 		fail(w, http.StatusBadRequest, "bad_request", err.Error())
 		return
@@ -46,7 +46,9 @@ func (s *Server) sync(w http.ResponseWriter, r *http.Request) {
 		unavailable(w, "starting", "the engines have not been probed yet; keep the last fleet and try again")
 		return
 	}
+	request := fromProto(message)
 	s.suspect(request)
+	s.touch(r.Context(), message.GetUsedBindings())
 	reply, err := s.board.Sync(request)
 	switch {
 	case errors.Is(err, gauges.ErrTooManyContexts):
@@ -122,23 +124,18 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request, inJSON bool) ([]by
 	return body, true
 }
 
-// decode reads a report. Protobuf readers skip unknown fields; in JSON an
-// unknown key is a typing mistake and refused.
-func (s *Server) decode(body []byte, inJSON bool) (*wire.SyncRequest, error) {
-	var request wirepb.SyncRequest
-	if inJSON {
-		if err := protojson.Unmarshal(body, &request); err != nil {
-			return nil, errors.New("not a sync request in JSON: " + plainProtoError(err))
+// decode reads a report and holds it against the contract.
+func (s *Server) decode(body []byte, inJSON bool) (*wirepb.SyncRequest, error) {
+	if !inJSON {
+		if n := countWorkers(body, s.limits.MaxWorkersPerReport); n > s.limits.MaxWorkersPerReport {
+			return nil, tooManyWorkers(s.limits.MaxWorkersPerReport)
 		}
-		return s.check(&request)
 	}
-	if n := countWorkers(body, s.limits.MaxWorkersPerReport); n > s.limits.MaxWorkersPerReport {
-		return nil, tooManyWorkers(s.limits.MaxWorkersPerReport)
+	request := &wirepb.SyncRequest{}
+	if err := decodeMessage(body, inJSON, request, "a sync request"); err != nil {
+		return nil, err
 	}
-	if err := proto.Unmarshal(body, &request); err != nil {
-		return nil, errors.New("not a sync request: " + plainProtoError(err))
-	}
-	return s.check(&request)
+	return request, s.check(request)
 }
 
 // plainProtoError takes out the non-breaking space that the protobuf library
@@ -149,7 +146,7 @@ func plainProtoError(err error) string {
 
 // writeReply answers in JSON when the client asks for it, or speaks it and asks
 // for nothing else.
-func writeReply(w http.ResponseWriter, r *http.Request, reply *wirepb.SyncReply, inJSON bool) {
+func writeReply(w http.ResponseWriter, r *http.Request, reply proto.Message, inJSON bool) {
 	accept := strings.Join(r.Header.Values("Accept"), ",")
 	asJSON := strings.Contains(accept, jsonType) || inJSON && !strings.Contains(accept, "protobuf")
 	var body []byte

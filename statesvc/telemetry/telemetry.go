@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/pointsman/pointsman/statesvc/affinity"
 	"github.com/pointsman/pointsman/statesvc/board"
 	"github.com/pointsman/pointsman/statesvc/fleet"
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,6 +31,11 @@ type Fleet interface {
 	Status() []fleet.Status
 }
 
+// Bindings gives the affinity store's numbers. *affinity.Memory is one.
+type Bindings interface {
+	Stats() affinity.Stats
+}
+
 // Telemetry is the registry and the meter of requests.
 type Telemetry struct {
 	registry *prometheus.Registry
@@ -38,7 +44,7 @@ type Telemetry struct {
 }
 
 // New registers everything.
-func New(version string, b Board, f Fleet) (*Telemetry, error) {
+func New(version string, b Board, f Fleet, a Bindings) (*Telemetry, error) {
 	t := &Telemetry{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -52,7 +58,7 @@ func New(version string, b Board, f Fleet) (*Telemetry, error) {
 		}, []string{"route"}),
 	}
 	for _, c := range []prometheus.Collector{
-		t.requests, t.seconds, newCollector(version, b, f),
+		t.requests, t.seconds, newCollector(version, b, f, a),
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	} {

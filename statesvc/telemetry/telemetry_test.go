@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/statesvc/affinity"
 	"github.com/pointsman/pointsman/statesvc/board"
 	"github.com/pointsman/pointsman/statesvc/fleet"
 	"github.com/pointsman/pointsman/statesvc/telemetry"
@@ -40,7 +41,18 @@ func (numbers) Workers() []board.View {
 	}}
 }
 
-const golden = `pointsman_state_build_info{version="v1"} 1
+type bindings struct{}
+
+func (bindings) Stats() affinity.Stats {
+	return affinity.Stats{Bindings: 31, Bytes: 32, Expired: 33, Evicted: 34, Forgotten: 35}
+}
+
+const golden = `pointsman_state_binding_bytes 32
+pointsman_state_bindings 31
+pointsman_state_bindings_removed_total{reason="evicted"} 34
+pointsman_state_bindings_removed_total{reason="idle"} 33
+pointsman_state_bindings_removed_total{reason="worker_removed"} 35
+pointsman_state_build_info{version="v1"} 1
 pointsman_state_contexts 11
 pointsman_state_contexts_expired_total 13
 pointsman_state_engine_calls_total{purpose="describe",result="bad"} 7
@@ -76,7 +88,7 @@ pointsman_state_worker_running{worker="a"} 0
 // The names are a contract with dashboards: a change shows here. waiting of a
 // and every load of b are unknown and therefore absent, not zero.
 func TestTelemetry_exposition(t *testing.T) {
-	m, err := telemetry.New("v1", numbers{}, parts{})
+	m, err := telemetry.New("v1", numbers{}, parts{}, bindings{})
 	require.NoError(t, err)
 	m.Request("sync", 200, 2*time.Millisecond)
 	w := httptest.NewRecorder()

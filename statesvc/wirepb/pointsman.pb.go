@@ -79,6 +79,159 @@ func (Stage) EnumDescriptor() ([]byte, []int) {
 	return file_pointsman_proto_rawDescGZIP(), []int{0}
 }
 
+// KeyKind says which fact of a request a scope's key is.
+type KeyKind int32
+
+const (
+	KeyKind_KEY_KIND_NONE    KeyKind = 0
+	KeyKind_KEY_KIND_SESSION KeyKind = 1
+	KeyKind_KEY_KIND_ROUTING KeyKind = 2
+)
+
+// Enum value maps for KeyKind.
+var (
+	KeyKind_name = map[int32]string{
+		0: "KEY_KIND_NONE",
+		1: "KEY_KIND_SESSION",
+		2: "KEY_KIND_ROUTING",
+	}
+	KeyKind_value = map[string]int32{
+		"KEY_KIND_NONE":    0,
+		"KEY_KIND_SESSION": 1,
+		"KEY_KIND_ROUTING": 2,
+	}
+)
+
+func (x KeyKind) Enum() *KeyKind {
+	p := new(KeyKind)
+	*p = x
+	return p
+}
+
+func (x KeyKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (KeyKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_pointsman_proto_enumTypes[1].Descriptor()
+}
+
+func (KeyKind) Type() protoreflect.EnumType {
+	return &file_pointsman_proto_enumTypes[1]
+}
+
+func (x KeyKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use KeyKind.Descriptor instead.
+func (KeyKind) EnumDescriptor() ([]byte, []int) {
+	return file_pointsman_proto_rawDescGZIP(), []int{1}
+}
+
+type BindingState int32
+
+const (
+	// Nobody could be asked. Never the same as none.
+	BindingState_BINDING_UNAVAILABLE BindingState = 0
+	BindingState_BINDING_NONE        BindingState = 1
+	BindingState_BINDING_BOUND       BindingState = 2
+)
+
+// Enum value maps for BindingState.
+var (
+	BindingState_name = map[int32]string{
+		0: "BINDING_UNAVAILABLE",
+		1: "BINDING_NONE",
+		2: "BINDING_BOUND",
+	}
+	BindingState_value = map[string]int32{
+		"BINDING_UNAVAILABLE": 0,
+		"BINDING_NONE":        1,
+		"BINDING_BOUND":       2,
+	}
+)
+
+func (x BindingState) Enum() *BindingState {
+	p := new(BindingState)
+	*p = x
+	return p
+}
+
+func (x BindingState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (BindingState) Descriptor() protoreflect.EnumDescriptor {
+	return file_pointsman_proto_enumTypes[2].Descriptor()
+}
+
+func (BindingState) Type() protoreflect.EnumType {
+	return &file_pointsman_proto_enumTypes[2]
+}
+
+func (x BindingState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use BindingState.Descriptor instead.
+func (BindingState) EnumDescriptor() ([]byte, []int) {
+	return file_pointsman_proto_rawDescGZIP(), []int{2}
+}
+
+type LookupOutcome int32
+
+const (
+	LookupOutcome_LOOKUP_UNAVAILABLE LookupOutcome = 0
+	LookupOutcome_LOOKUP_MISS        LookupOutcome = 1
+	LookupOutcome_LOOKUP_HIT         LookupOutcome = 2
+	// The source refused the query: a person must look.
+	LookupOutcome_LOOKUP_INVALID LookupOutcome = 3
+)
+
+// Enum value maps for LookupOutcome.
+var (
+	LookupOutcome_name = map[int32]string{
+		0: "LOOKUP_UNAVAILABLE",
+		1: "LOOKUP_MISS",
+		2: "LOOKUP_HIT",
+		3: "LOOKUP_INVALID",
+	}
+	LookupOutcome_value = map[string]int32{
+		"LOOKUP_UNAVAILABLE": 0,
+		"LOOKUP_MISS":        1,
+		"LOOKUP_HIT":         2,
+		"LOOKUP_INVALID":     3,
+	}
+)
+
+func (x LookupOutcome) Enum() *LookupOutcome {
+	p := new(LookupOutcome)
+	*p = x
+	return p
+}
+
+func (x LookupOutcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (LookupOutcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_pointsman_proto_enumTypes[3].Descriptor()
+}
+
+func (LookupOutcome) Type() protoreflect.EnumType {
+	return &file_pointsman_proto_enumTypes[3]
+}
+
+func (x LookupOutcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use LookupOutcome.Descriptor instead.
+func (LookupOutcome) EnumDescriptor() ([]byte, []int) {
+	return file_pointsman_proto_rawDescGZIP(), []int{3}
+}
+
 // SyncRequest is the report of one filter context: gauges, not events. POST /v1/sync.
 type SyncRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -100,7 +253,10 @@ type SyncRequest struct {
 	// Version of the filter.
 	FilterVersion string `protobuf:"bytes,8,opt,name=filter_version,json=filterVersion,proto3" json:"filter_version,omitempty"`
 	// Workers with something to say; a worker left out has nothing in flight.
-	Workers       []*WorkerGauge `protobuf:"bytes,9,rep,name=workers,proto3" json:"workers,omitempty"`
+	Workers []*WorkerGauge `protobuf:"bytes,9,rep,name=workers,proto3" json:"workers,omitempty"`
+	// Bindings that requests followed since the last report: each is refreshed if
+	// it still names this worker.
+	UsedBindings  []*UsedBinding `protobuf:"bytes,10,rep,name=used_bindings,json=usedBindings,proto3" json:"used_bindings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -194,6 +350,13 @@ func (x *SyncRequest) GetFilterVersion() string {
 func (x *SyncRequest) GetWorkers() []*WorkerGauge {
 	if x != nil {
 		return x.Workers
+	}
+	return nil
+}
+
+func (x *SyncRequest) GetUsedBindings() []*UsedBinding {
+	if x != nil {
+		return x.UsedBindings
 	}
 	return nil
 }
@@ -416,7 +579,9 @@ type Worker struct {
 	Healthy    bool       `protobuf:"varint,7,opt,name=healthy,proto3" json:"healthy,omitempty"`
 	Draining   bool       `protobuf:"varint,8,opt,name=draining,proto3" json:"draining,omitempty"`
 	// Number of times a health probe recovered; a rise half-opens breakers at once.
-	Recoveries    uint64 `protobuf:"varint,9,opt,name=recoveries,proto3" json:"recoveries,omitempty"`
+	Recoveries uint64 `protobuf:"varint,9,opt,name=recoveries,proto3" json:"recoveries,omitempty"`
+	// Version group: a prefill engine pairs with decode engines of its own group.
+	VersionGroup  string `protobuf:"bytes,10,opt,name=version_group,json=versionGroup,proto3" json:"version_group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -512,6 +677,13 @@ func (x *Worker) GetRecoveries() uint64 {
 		return x.Recoveries
 	}
 	return 0
+}
+
+func (x *Worker) GetVersionGroup() string {
+	if x != nil {
+		return x.VersionGroup
+	}
+	return ""
 }
 
 // Adapter is a LoRA adapter that a worker serves under its own name.
@@ -749,11 +921,701 @@ func (x *LoadReport) GetPrefillRate() float64 {
 	return 0
 }
 
+// Scope is where a key is bound: one model, bucket and stage. The key itself
+// never crosses the wire.
+type Scope struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The first 16 bytes of SHA-256 over version, kind, stage, and the model,
+	// bucket and key with their lengths. The identity of the scope.
+	Digest []byte `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
+	// What a person may read of it.
+	Kind          KeyKind `protobuf:"varint,2,opt,name=kind,proto3,enum=pointsman.v1.KeyKind" json:"kind,omitempty"`
+	Model         string  `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
+	Bucket        string  `protobuf:"bytes,4,opt,name=bucket,proto3" json:"bucket,omitempty"`
+	Stage         Stage   `protobuf:"varint,5,opt,name=stage,proto3,enum=pointsman.v1.Stage" json:"stage,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Scope) Reset() {
+	*x = Scope{}
+	mi := &file_pointsman_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Scope) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Scope) ProtoMessage() {}
+
+func (x *Scope) ProtoReflect() protoreflect.Message {
+	mi := &file_pointsman_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Scope.ProtoReflect.Descriptor instead.
+func (*Scope) Descriptor() ([]byte, []int) {
+	return file_pointsman_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Scope) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
+func (x *Scope) GetKind() KeyKind {
+	if x != nil {
+		return x.Kind
+	}
+	return KeyKind_KEY_KIND_NONE
+}
+
+func (x *Scope) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *Scope) GetBucket() string {
+	if x != nil {
+		return x.Bucket
+	}
+	return ""
+}
+
+func (x *Scope) GetStage() Stage {
+	if x != nil {
+		return x.Stage
+	}
+	return Stage_STAGE_NONE
+}
+
+// Binding is what a scope is bound to.
+type Binding struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Digest []byte                 `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
+	State  BindingState           `protobuf:"varint,2,opt,name=state,proto3,enum=pointsman.v1.BindingState" json:"state,omitempty"`
+	// With BINDING_BOUND only.
+	Worker        string `protobuf:"bytes,3,opt,name=worker,proto3" json:"worker,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Binding) Reset() {
+	*x = Binding{}
+	mi := &file_pointsman_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Binding) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Binding) ProtoMessage() {}
+
+func (x *Binding) ProtoReflect() protoreflect.Message {
+	mi := &file_pointsman_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Binding.ProtoReflect.Descriptor instead.
+func (*Binding) Descriptor() ([]byte, []int) {
+	return file_pointsman_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Binding) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
+func (x *Binding) GetState() BindingState {
+	if x != nil {
+		return x.State
+	}
+	return BindingState_BINDING_UNAVAILABLE
+}
+
+func (x *Binding) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+// UsedBinding is a binding that a request followed.
+type UsedBinding struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Digest        []byte                 `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
+	Worker        string                 `protobuf:"bytes,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UsedBinding) Reset() {
+	*x = UsedBinding{}
+	mi := &file_pointsman_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UsedBinding) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UsedBinding) ProtoMessage() {}
+
+func (x *UsedBinding) ProtoReflect() protoreflect.Message {
+	mi := &file_pointsman_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UsedBinding.ProtoReflect.Descriptor instead.
+func (*UsedBinding) Descriptor() ([]byte, []int) {
+	return file_pointsman_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *UsedBinding) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
+func (x *UsedBinding) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+// ObserveRequest asks what the service knows of one request. POST /v1/observe:
+// the message stands base64url-encoded without padding in the header
+// x-pointsman-observe, the client's body is the body, empty when nothing asked
+// for needs it.
+type ObserveRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Context uint64                 `protobuf:"fixed64,1,opt,name=context,proto3" json:"context,omitempty"`
+	// Canonical model, and the name the client sent, an adapter's own.
+	Model string `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
+	Asked string `protobuf:"bytes,3,opt,name=asked,proto3" json:"asked,omitempty"`
+	// Path of the request: the dialect of its body.
+	Path string `protobuf:"bytes,4,opt,name=path,proto3" json:"path,omitempty"`
+	// Milliseconds after which the context no longer waits for the reply.
+	TimeoutMs uint32 `protobuf:"varint,5,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
+	// Ask for the prompt's length in tokens.
+	Tokens bool `protobuf:"varint,6,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// Names of the cache sources to look the prompt up at.
+	Sources []string `protobuf:"bytes,7,rep,name=sources,proto3" json:"sources,omitempty"`
+	// Scopes to read. Reading refreshes nothing.
+	Scopes        []*Scope `protobuf:"bytes,8,rep,name=scopes,proto3" json:"scopes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObserveRequest) Reset() {
+	*x = ObserveRequest{}
+	mi := &file_pointsman_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObserveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObserveRequest) ProtoMessage() {}
+
+func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_pointsman_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObserveRequest.ProtoReflect.Descriptor instead.
+func (*ObserveRequest) Descriptor() ([]byte, []int) {
+	return file_pointsman_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ObserveRequest) GetContext() uint64 {
+	if x != nil {
+		return x.Context
+	}
+	return 0
+}
+
+func (x *ObserveRequest) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *ObserveRequest) GetAsked() string {
+	if x != nil {
+		return x.Asked
+	}
+	return ""
+}
+
+func (x *ObserveRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *ObserveRequest) GetTimeoutMs() uint32 {
+	if x != nil {
+		return x.TimeoutMs
+	}
+	return 0
+}
+
+func (x *ObserveRequest) GetTokens() bool {
+	if x != nil {
+		return x.Tokens
+	}
+	return false
+}
+
+func (x *ObserveRequest) GetSources() []string {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
+}
+
+func (x *ObserveRequest) GetScopes() []*Scope {
+	if x != nil {
+		return x.Scopes
+	}
+	return nil
+}
+
+// ObserveReply answers an ObserveRequest. A source or scope that is not in it is
+// unavailable.
+type ObserveReply struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Absent when not asked for or not known.
+	Tokens        *uint64    `protobuf:"varint,1,opt,name=tokens,proto3,oneof" json:"tokens,omitempty"`
+	Lookups       []*Lookup  `protobuf:"bytes,2,rep,name=lookups,proto3" json:"lookups,omitempty"`
+	Bindings      []*Binding `protobuf:"bytes,3,rep,name=bindings,proto3" json:"bindings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObserveReply) Reset() {
+	*x = ObserveReply{}
+	mi := &file_pointsman_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObserveReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObserveReply) ProtoMessage() {}
+
+func (x *ObserveReply) ProtoReflect() protoreflect.Message {
+	mi := &file_pointsman_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObserveReply.ProtoReflect.Descriptor instead.
+func (*ObserveReply) Descriptor() ([]byte, []int) {
+	return file_pointsman_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ObserveReply) GetTokens() uint64 {
+	if x != nil && x.Tokens != nil {
+		return *x.Tokens
+	}
+	return 0
+}
+
+func (x *ObserveReply) GetLookups() []*Lookup {
+	if x != nil {
+		return x.Lookups
+	}
+	return nil
+}
+
+func (x *ObserveReply) GetBindings() []*Binding {
+	if x != nil {
+		return x.Bindings
+	}
+	return nil
+}
+
+// Lookup is the answer of one cache source.
+type Lookup struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Source  string                 `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	Outcome LookupOutcome          `protobuf:"varint,2,opt,name=outcome,proto3,enum=pointsman.v1.LookupOutcome" json:"outcome,omitempty"`
+	// Blocks of the query, above zero for a hit.
+	Blocks uint64 `protobuf:"varint,3,opt,name=blocks,proto3" json:"blocks,omitempty"`
+	// Why, for unavailable and invalid.
+	Detail        string   `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"`
+	Depths        []*Depth `protobuf:"bytes,5,rep,name=depths,proto3" json:"depths,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Lookup) Reset() {
+	*x = Lookup{}
+	mi := &file_pointsman_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Lookup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Lookup) ProtoMessage() {}
+
+func (x *Lookup) ProtoReflect() protoreflect.Message {
+	mi := &file_pointsman_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Lookup.ProtoReflect.Descriptor instead.
+func (*Lookup) Descriptor() ([]byte, []int) {
+	return file_pointsman_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Lookup) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *Lookup) GetOutcome() LookupOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return LookupOutcome_LOOKUP_UNAVAILABLE
+}
+
+func (x *Lookup) GetBlocks() uint64 {
+	if x != nil {
+		return x.Blocks
+	}
+	return 0
+}
+
+func (x *Lookup) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
+func (x *Lookup) GetDepths() []*Depth {
+	if x != nil {
+		return x.Depths
+	}
+	return nil
+}
+
+// Depth is how much of a prompt one worker holds.
+type Depth struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Worker string                 `protobuf:"bytes,1,opt,name=worker,proto3" json:"worker,omitempty"`
+	// Blocks from the first on and without a gap; of several ranks or tiers the most.
+	Blocks uint64 `protobuf:"varint,2,opt,name=blocks,proto3" json:"blocks,omitempty"`
+	// Blocks of them that the engine's device memory holds; absent when unknown.
+	DeviceBlocks *uint64 `protobuf:"varint,3,opt,name=device_blocks,json=deviceBlocks,proto3,oneof" json:"device_blocks,omitempty"`
+	// True when the worker's event stream has gaps, so that it may hold less.
+	Uncertain     bool `protobuf:"varint,4,opt,name=uncertain,proto3" json:"uncertain,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Depth) Reset() {
+	*x = Depth{}
+	mi := &file_pointsman_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Depth) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Depth) ProtoMessage() {}
+
+func (x *Depth) ProtoReflect() protoreflect.Message {
+	mi := &file_pointsman_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Depth.ProtoReflect.Descriptor instead.
+func (*Depth) Descriptor() ([]byte, []int) {
+	return file_pointsman_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Depth) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+func (x *Depth) GetBlocks() uint64 {
+	if x != nil {
+		return x.Blocks
+	}
+	return 0
+}
+
+func (x *Depth) GetDeviceBlocks() uint64 {
+	if x != nil && x.DeviceBlocks != nil {
+		return *x.DeviceBlocks
+	}
+	return 0
+}
+
+func (x *Depth) GetUncertain() bool {
+	if x != nil {
+		return x.Uncertain
+	}
+	return false
+}
+
+// BindRequest compares and binds: each proposal takes effect if its scope is
+// bound to the worker seen, or to none. POST /v1/bind.
+type BindRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Context       uint64                 `protobuf:"fixed64,1,opt,name=context,proto3" json:"context,omitempty"`
+	TimeoutMs     uint32                 `protobuf:"varint,2,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
+	Proposals     []*Proposal            `protobuf:"bytes,3,rep,name=proposals,proto3" json:"proposals,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BindRequest) Reset() {
+	*x = BindRequest{}
+	mi := &file_pointsman_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BindRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BindRequest) ProtoMessage() {}
+
+func (x *BindRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_pointsman_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BindRequest.ProtoReflect.Descriptor instead.
+func (*BindRequest) Descriptor() ([]byte, []int) {
+	return file_pointsman_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *BindRequest) GetContext() uint64 {
+	if x != nil {
+		return x.Context
+	}
+	return 0
+}
+
+func (x *BindRequest) GetTimeoutMs() uint32 {
+	if x != nil {
+		return x.TimeoutMs
+	}
+	return 0
+}
+
+func (x *BindRequest) GetProposals() []*Proposal {
+	if x != nil {
+		return x.Proposals
+	}
+	return nil
+}
+
+// Proposal is one placement.
+type Proposal struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Scope  *Scope                 `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
+	Worker string                 `protobuf:"bytes,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	// The worker the scope was bound to when the engine was picked, empty for none.
+	Seen          string `protobuf:"bytes,3,opt,name=seen,proto3" json:"seen,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Proposal) Reset() {
+	*x = Proposal{}
+	mi := &file_pointsman_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Proposal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Proposal) ProtoMessage() {}
+
+func (x *Proposal) ProtoReflect() protoreflect.Message {
+	mi := &file_pointsman_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
+func (*Proposal) Descriptor() ([]byte, []int) {
+	return file_pointsman_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Proposal) GetScope() *Scope {
+	if x != nil {
+		return x.Scope
+	}
+	return nil
+}
+
+func (x *Proposal) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+func (x *Proposal) GetSeen() string {
+	if x != nil {
+		return x.Seen
+	}
+	return ""
+}
+
+// BindReply names what each scope is bound to after the proposals: the proposed
+// worker or the winner. A scope that is not in it is unavailable.
+type BindReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Bindings      []*Binding             `protobuf:"bytes,1,rep,name=bindings,proto3" json:"bindings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BindReply) Reset() {
+	*x = BindReply{}
+	mi := &file_pointsman_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BindReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BindReply) ProtoMessage() {}
+
+func (x *BindReply) ProtoReflect() protoreflect.Message {
+	mi := &file_pointsman_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BindReply.ProtoReflect.Descriptor instead.
+func (*BindReply) Descriptor() ([]byte, []int) {
+	return file_pointsman_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *BindReply) GetBindings() []*Binding {
+	if x != nil {
+		return x.Bindings
+	}
+	return nil
+}
+
 var File_pointsman_proto protoreflect.FileDescriptor
 
 const file_pointsman_proto_rawDesc = "" +
 	"\n" +
-	"\x0fpointsman.proto\x12\fpointsman.v1\"\x9d\x02\n" +
+	"\x0fpointsman.proto\x12\fpointsman.v1\"\xe3\x02\n" +
 	"\vSyncRequest\x12\x18\n" +
 	"\acontext\x18\x01 \x01(\x06R\acontext\x12\x14\n" +
 	"\x05proxy\x18\x02 \x01(\tR\x05proxy\x12\x10\n" +
@@ -763,9 +1625,11 @@ const file_pointsman_proto_rawDesc = "" +
 	"\x04idle\x18\x06 \x01(\bR\x04idle\x12\x17\n" +
 	"\atick_ms\x18\a \x01(\rR\x06tickMs\x12%\n" +
 	"\x0efilter_version\x18\b \x01(\tR\rfilterVersion\x123\n" +
-	"\aworkers\x18\t \x03(\v2\x19.pointsman.v1.WorkerGaugeR\aworkersB\n" +
+	"\aworkers\x18\t \x03(\v2\x19.pointsman.v1.WorkerGaugeR\aworkers\x12>\n" +
+	"\rused_bindings\x18\n" +
+	" \x03(\v2\x19.pointsman.v1.UsedBindingR\fusedBindingsB\n" +
 	"\n" +
-	"\b_replica\"\xc0\x02\n" +
+	"\b_replicaJ\x04\b\v\x10\f\"\xc0\x02\n" +
 	"\vWorkerGauge\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
 	"\n" +
@@ -779,7 +1643,7 @@ const file_pointsman_proto_rawDesc = "" +
 	"\x0fanswered_age_ms\x18\a \x01(\x04H\x00R\ransweredAgeMs\x88\x01\x01\x12'\n" +
 	"\rfailed_age_ms\x18\b \x01(\x04H\x01R\vfailedAgeMs\x88\x01\x01B\x12\n" +
 	"\x10_answered_age_msB\x10\n" +
-	"\x0e_failed_age_ms\"\xe2\x01\n" +
+	"\x0e_failed_age_ms\"\xe8\x01\n" +
 	"\tSyncReply\x12\x18\n" +
 	"\areplica\x18\x01 \x01(\x06R\areplica\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x12\n" +
@@ -787,7 +1651,7 @@ const file_pointsman_proto_rawDesc = "" +
 	"\x03seq\x18\x04 \x01(\x04R\x03seq\x12.\n" +
 	"\aworkers\x18\x05 \x03(\v2\x14.pointsman.v1.WorkerR\aworkers\x12\x18\n" +
 	"\aremoved\x18\x06 \x03(\tR\aremoved\x121\n" +
-	"\x06states\x18\a \x03(\v2\x19.pointsman.v1.WorkerStateR\x06states\"\x9e\x02\n" +
+	"\x06states\x18\a \x03(\v2\x19.pointsman.v1.WorkerStateR\x06statesJ\x04\b\b\x10\t\"\xc3\x02\n" +
 	"\x06Worker\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x16\n" +
@@ -801,7 +1665,9 @@ const file_pointsman_proto_rawDesc = "" +
 	"\bdraining\x18\b \x01(\bR\bdraining\x12\x1e\n" +
 	"\n" +
 	"recoveries\x18\t \x01(\x04R\n" +
-	"recoveries\"1\n" +
+	"recoveries\x12#\n" +
+	"\rversion_group\x18\n" +
+	" \x01(\tR\fversionGroup\"1\n" +
 	"\aAdapter\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\tR\x04base\"\xa8\x01\n" +
@@ -835,13 +1701,80 @@ const file_pointsman_proto_rawDesc = "" +
 	"\t_kv_totalB\x0e\n" +
 	"\f_kv_capacityB\x13\n" +
 	"\x11_running_capacityB\x0f\n" +
-	"\r_prefill_rate*M\n" +
+	"\r_prefill_rate\"\xa3\x01\n" +
+	"\x05Scope\x12\x16\n" +
+	"\x06digest\x18\x01 \x01(\fR\x06digest\x12)\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x15.pointsman.v1.KeyKindR\x04kind\x12\x14\n" +
+	"\x05model\x18\x03 \x01(\tR\x05model\x12\x16\n" +
+	"\x06bucket\x18\x04 \x01(\tR\x06bucket\x12)\n" +
+	"\x05stage\x18\x05 \x01(\x0e2\x13.pointsman.v1.StageR\x05stage\"k\n" +
+	"\aBinding\x12\x16\n" +
+	"\x06digest\x18\x01 \x01(\fR\x06digest\x120\n" +
+	"\x05state\x18\x02 \x01(\x0e2\x1a.pointsman.v1.BindingStateR\x05state\x12\x16\n" +
+	"\x06worker\x18\x03 \x01(\tR\x06worker\"=\n" +
+	"\vUsedBinding\x12\x16\n" +
+	"\x06digest\x18\x01 \x01(\fR\x06digest\x12\x16\n" +
+	"\x06worker\x18\x02 \x01(\tR\x06worker\"\xf4\x01\n" +
+	"\x0eObserveRequest\x12\x18\n" +
+	"\acontext\x18\x01 \x01(\x06R\acontext\x12\x14\n" +
+	"\x05model\x18\x02 \x01(\tR\x05model\x12\x14\n" +
+	"\x05asked\x18\x03 \x01(\tR\x05asked\x12\x12\n" +
+	"\x04path\x18\x04 \x01(\tR\x04path\x12\x1d\n" +
+	"\n" +
+	"timeout_ms\x18\x05 \x01(\rR\ttimeoutMs\x12\x16\n" +
+	"\x06tokens\x18\x06 \x01(\bR\x06tokens\x12\x18\n" +
+	"\asources\x18\a \x03(\tR\asources\x12+\n" +
+	"\x06scopes\x18\b \x03(\v2\x13.pointsman.v1.ScopeR\x06scopesJ\x04\b\t\x10\n" +
+	"J\x04\b\n" +
+	"\x10\v\"\x99\x01\n" +
+	"\fObserveReply\x12\x1b\n" +
+	"\x06tokens\x18\x01 \x01(\x04H\x00R\x06tokens\x88\x01\x01\x12.\n" +
+	"\alookups\x18\x02 \x03(\v2\x14.pointsman.v1.LookupR\alookups\x121\n" +
+	"\bbindings\x18\x03 \x03(\v2\x15.pointsman.v1.BindingR\bbindingsB\t\n" +
+	"\a_tokens\"\xb4\x01\n" +
+	"\x06Lookup\x12\x16\n" +
+	"\x06source\x18\x01 \x01(\tR\x06source\x125\n" +
+	"\aoutcome\x18\x02 \x01(\x0e2\x1b.pointsman.v1.LookupOutcomeR\aoutcome\x12\x16\n" +
+	"\x06blocks\x18\x03 \x01(\x04R\x06blocks\x12\x16\n" +
+	"\x06detail\x18\x04 \x01(\tR\x06detail\x12+\n" +
+	"\x06depths\x18\x05 \x03(\v2\x13.pointsman.v1.DepthR\x06depths\"\x91\x01\n" +
+	"\x05Depth\x12\x16\n" +
+	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x16\n" +
+	"\x06blocks\x18\x02 \x01(\x04R\x06blocks\x12(\n" +
+	"\rdevice_blocks\x18\x03 \x01(\x04H\x00R\fdeviceBlocks\x88\x01\x01\x12\x1c\n" +
+	"\tuncertain\x18\x04 \x01(\bR\tuncertainB\x10\n" +
+	"\x0e_device_blocks\"|\n" +
+	"\vBindRequest\x12\x18\n" +
+	"\acontext\x18\x01 \x01(\x06R\acontext\x12\x1d\n" +
+	"\n" +
+	"timeout_ms\x18\x02 \x01(\rR\ttimeoutMs\x124\n" +
+	"\tproposals\x18\x03 \x03(\v2\x16.pointsman.v1.ProposalR\tproposals\"a\n" +
+	"\bProposal\x12)\n" +
+	"\x05scope\x18\x01 \x01(\v2\x13.pointsman.v1.ScopeR\x05scope\x12\x16\n" +
+	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\x12\n" +
+	"\x04seen\x18\x03 \x01(\tR\x04seen\">\n" +
+	"\tBindReply\x121\n" +
+	"\bbindings\x18\x01 \x03(\v2\x15.pointsman.v1.BindingR\bbindings*M\n" +
 	"\x05Stage\x12\x0e\n" +
 	"\n" +
 	"STAGE_NONE\x10\x00\x12\x0f\n" +
 	"\vSTAGE_PLAIN\x10\x01\x12\x11\n" +
 	"\rSTAGE_PREFILL\x10\x02\x12\x10\n" +
-	"\fSTAGE_DECODE\x10\x03B0Z.github.com/pointsman/pointsman/statesvc/wirepbb\x06proto3"
+	"\fSTAGE_DECODE\x10\x03*H\n" +
+	"\aKeyKind\x12\x11\n" +
+	"\rKEY_KIND_NONE\x10\x00\x12\x14\n" +
+	"\x10KEY_KIND_SESSION\x10\x01\x12\x14\n" +
+	"\x10KEY_KIND_ROUTING\x10\x02*L\n" +
+	"\fBindingState\x12\x17\n" +
+	"\x13BINDING_UNAVAILABLE\x10\x00\x12\x10\n" +
+	"\fBINDING_NONE\x10\x01\x12\x11\n" +
+	"\rBINDING_BOUND\x10\x02*\\\n" +
+	"\rLookupOutcome\x12\x16\n" +
+	"\x12LOOKUP_UNAVAILABLE\x10\x00\x12\x0f\n" +
+	"\vLOOKUP_MISS\x10\x01\x12\x0e\n" +
+	"\n" +
+	"LOOKUP_HIT\x10\x02\x12\x12\n" +
+	"\x0eLOOKUP_INVALID\x10\x03B0Z.github.com/pointsman/pointsman/statesvc/wirepbb\x06proto3"
 
 var (
 	file_pointsman_proto_rawDescOnce sync.Once
@@ -855,30 +1788,55 @@ func file_pointsman_proto_rawDescGZIP() []byte {
 	return file_pointsman_proto_rawDescData
 }
 
-var file_pointsman_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_pointsman_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_pointsman_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_pointsman_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_pointsman_proto_goTypes = []any{
-	(Stage)(0),          // 0: pointsman.v1.Stage
-	(*SyncRequest)(nil), // 1: pointsman.v1.SyncRequest
-	(*WorkerGauge)(nil), // 2: pointsman.v1.WorkerGauge
-	(*SyncReply)(nil),   // 3: pointsman.v1.SyncReply
-	(*Worker)(nil),      // 4: pointsman.v1.Worker
-	(*Adapter)(nil),     // 5: pointsman.v1.Adapter
-	(*WorkerState)(nil), // 6: pointsman.v1.WorkerState
-	(*LoadReport)(nil),  // 7: pointsman.v1.LoadReport
+	(Stage)(0),             // 0: pointsman.v1.Stage
+	(KeyKind)(0),           // 1: pointsman.v1.KeyKind
+	(BindingState)(0),      // 2: pointsman.v1.BindingState
+	(LookupOutcome)(0),     // 3: pointsman.v1.LookupOutcome
+	(*SyncRequest)(nil),    // 4: pointsman.v1.SyncRequest
+	(*WorkerGauge)(nil),    // 5: pointsman.v1.WorkerGauge
+	(*SyncReply)(nil),      // 6: pointsman.v1.SyncReply
+	(*Worker)(nil),         // 7: pointsman.v1.Worker
+	(*Adapter)(nil),        // 8: pointsman.v1.Adapter
+	(*WorkerState)(nil),    // 9: pointsman.v1.WorkerState
+	(*LoadReport)(nil),     // 10: pointsman.v1.LoadReport
+	(*Scope)(nil),          // 11: pointsman.v1.Scope
+	(*Binding)(nil),        // 12: pointsman.v1.Binding
+	(*UsedBinding)(nil),    // 13: pointsman.v1.UsedBinding
+	(*ObserveRequest)(nil), // 14: pointsman.v1.ObserveRequest
+	(*ObserveReply)(nil),   // 15: pointsman.v1.ObserveReply
+	(*Lookup)(nil),         // 16: pointsman.v1.Lookup
+	(*Depth)(nil),          // 17: pointsman.v1.Depth
+	(*BindRequest)(nil),    // 18: pointsman.v1.BindRequest
+	(*Proposal)(nil),       // 19: pointsman.v1.Proposal
+	(*BindReply)(nil),      // 20: pointsman.v1.BindReply
 }
 var file_pointsman_proto_depIdxs = []int32{
-	2, // 0: pointsman.v1.SyncRequest.workers:type_name -> pointsman.v1.WorkerGauge
-	4, // 1: pointsman.v1.SyncReply.workers:type_name -> pointsman.v1.Worker
-	6, // 2: pointsman.v1.SyncReply.states:type_name -> pointsman.v1.WorkerState
-	5, // 3: pointsman.v1.Worker.adapters:type_name -> pointsman.v1.Adapter
-	0, // 4: pointsman.v1.Worker.stage:type_name -> pointsman.v1.Stage
-	7, // 5: pointsman.v1.WorkerState.report:type_name -> pointsman.v1.LoadReport
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	5,  // 0: pointsman.v1.SyncRequest.workers:type_name -> pointsman.v1.WorkerGauge
+	13, // 1: pointsman.v1.SyncRequest.used_bindings:type_name -> pointsman.v1.UsedBinding
+	7,  // 2: pointsman.v1.SyncReply.workers:type_name -> pointsman.v1.Worker
+	9,  // 3: pointsman.v1.SyncReply.states:type_name -> pointsman.v1.WorkerState
+	8,  // 4: pointsman.v1.Worker.adapters:type_name -> pointsman.v1.Adapter
+	0,  // 5: pointsman.v1.Worker.stage:type_name -> pointsman.v1.Stage
+	10, // 6: pointsman.v1.WorkerState.report:type_name -> pointsman.v1.LoadReport
+	1,  // 7: pointsman.v1.Scope.kind:type_name -> pointsman.v1.KeyKind
+	0,  // 8: pointsman.v1.Scope.stage:type_name -> pointsman.v1.Stage
+	2,  // 9: pointsman.v1.Binding.state:type_name -> pointsman.v1.BindingState
+	11, // 10: pointsman.v1.ObserveRequest.scopes:type_name -> pointsman.v1.Scope
+	16, // 11: pointsman.v1.ObserveReply.lookups:type_name -> pointsman.v1.Lookup
+	12, // 12: pointsman.v1.ObserveReply.bindings:type_name -> pointsman.v1.Binding
+	3,  // 13: pointsman.v1.Lookup.outcome:type_name -> pointsman.v1.LookupOutcome
+	17, // 14: pointsman.v1.Lookup.depths:type_name -> pointsman.v1.Depth
+	19, // 15: pointsman.v1.BindRequest.proposals:type_name -> pointsman.v1.Proposal
+	11, // 16: pointsman.v1.Proposal.scope:type_name -> pointsman.v1.Scope
+	12, // 17: pointsman.v1.BindReply.bindings:type_name -> pointsman.v1.Binding
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_pointsman_proto_init() }
@@ -890,13 +1848,15 @@ func file_pointsman_proto_init() {
 	file_pointsman_proto_msgTypes[1].OneofWrappers = []any{}
 	file_pointsman_proto_msgTypes[5].OneofWrappers = []any{}
 	file_pointsman_proto_msgTypes[6].OneofWrappers = []any{}
+	file_pointsman_proto_msgTypes[11].OneofWrappers = []any{}
+	file_pointsman_proto_msgTypes[13].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pointsman_proto_rawDesc), len(file_pointsman_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   7,
+			NumEnums:      4,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -181,6 +181,10 @@ func (s *stream) perform(effects []flow.Effect, outside bool) {
 			s.held = true
 		case flow.EffectContinue:
 			s.resume(outside)
+		case flow.EffectSplice:
+			if !s.splice(e, outside) {
+				return
+			}
 		case flow.EffectRoute:
 			s.route(e.Endpoint)
 		case flow.EffectRespond:

@@ -1,0 +1,137 @@
+package chat
+
+import (
+	"slices"
+
+	"github.com/pointsman/pointsman/core/sampling"
+)
+
+// Dialect says where a body keeps its model, prompt and output budget.
+type Dialect uint8
+
+// The dialects. The first two are routed by default (design section 3).
+const (
+	DialectNone        Dialect = iota
+	DialectChat                // /v1/chat/completions
+	DialectCompletions         // /v1/completions
+	DialectGenerate            // /generate of SGLang; its bodies name no model
+	DialectResponses           // /v1/responses
+	DialectMessages            // /v1/messages of Anthropic
+	DialectEmbeddings          // /v1/embeddings; nothing is generated
+)
+
+// PathGenerate is the path whose bodies name no model.
+const PathGenerate = "/generate"
+
+// Paths lists the request paths that have a dialect.
+func Paths() []string {
+	return []string{"/v1/chat/completions", "/v1/completions", PathGenerate, "/v1/responses", "/v1/messages", "/v1/embeddings"}
+}
+
+// DialectOf gives the dialect of a request path, DialectNone for a path that is
+// not an inference path.
+func DialectOf(path string) Dialect {
+	for i, p := range Paths() {
+		if p == path {
+			return DialectChat + Dialect(i)
+		}
+	}
+	return DialectNone
+}
+
+// Sampling gives the sampling fields that a request of the dialect can carry: a
+// contract adds no other field to its body. It is empty where nothing is
+// generated.
+func (d Dialect) Sampling() sampling.Set {
+	switch d {
+	case DialectChat, DialectCompletions, DialectGenerate:
+		return sampling.All
+	case DialectResponses:
+		return sampling.All &^ sampling.Of(sampling.N)
+	case DialectMessages:
+		return sampling.Of(sampling.Temperature, sampling.TopP, sampling.TopK)
+	case DialectNone, DialectEmbeddings:
+	}
+	return 0
+}
+
+// member is one key that routing reads.
+type member uint8
+
+// The members up to memberOnce may stand once only: a parser that keeps the last
+// one would otherwise act on another value than the router did
+// (engine-selection.md 12.1). Of the others the last one counts, as with parsers.
+const (
+	memberModel member = iota
+	memberStream
+	memberRid
+	memberMaxTokens     // the output budget
+	memberMaxCompletion // the budget that goes before it
+	memberSamplingParams
+	memberOnce
+	memberPrompt
+	memberLead // what stands in front of the prompt
+	memberIDs  // the prompt as token ids
+	memberAdapter
+	memberSalt
+	memberOther
+)
+
+// memberOf gives the meaning of a top-level key.
+func (d Dialect) memberOf(key string) member {
+	switch key {
+	case "model":
+		return d.unless(memberModel, DialectGenerate)
+	case "stream":
+		return d.unless(memberStream, DialectEmbeddings)
+	case "rid":
+		return memberRid
+	case "lora_path":
+		return memberAdapter
+	case "cache_salt":
+		return memberSalt
+	case "max_tokens":
+		return d.only(memberMaxTokens, DialectChat, DialectCompletions, DialectMessages)
+	case "max_completion_tokens":
+		return d.only(memberMaxCompletion, DialectChat, DialectCompletions)
+	case "max_output_tokens":
+		return d.only(memberMaxTokens, DialectResponses)
+	case "sampling_params":
+		return d.only(memberSamplingParams, DialectGenerate)
+	}
+	return d.promptMember(key)
+}
+
+func (d Dialect) promptMember(key string) member {
+	switch key {
+	case "messages":
+		return d.only(memberPrompt, DialectChat, DialectMessages)
+	case "prompt":
+		return d.only(memberPrompt, DialectCompletions)
+	case "text":
+		return d.only(memberPrompt, DialectGenerate)
+	case "input":
+		return d.only(memberPrompt, DialectResponses, DialectEmbeddings)
+	case "input_ids":
+		return d.only(memberIDs, DialectGenerate)
+	case "system":
+		return d.only(memberLead, DialectMessages)
+	case "instructions":
+		return d.only(memberLead, DialectResponses)
+	}
+	return memberOther
+}
+
+func (d Dialect) only(m member, dialects ...Dialect) member {
+	if slices.Contains(dialects, d) {
+		return m
+	}
+	return memberOther
+}
+
+func (d Dialect) unless(m member, other Dialect) member {
+	if d == other {
+		return memberOther
+	}
+	return m
+}

@@ -1,0 +1,57 @@
+package flow
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Family is one metric of the filter for the people who read it. All are
+// counters, and the values of a label are a closed set.
+type Family struct {
+	Name    string
+	Label   string // empty for none
+	Values  []string
+	Meaning string
+}
+
+// Metrics lists the metrics that contexts count, by name. METRICS.md shows them.
+func Metrics() []Family {
+	families := meanings()
+	for c := range CounterCount {
+		name, label, _ := strings.Cut(c.Name(), "_total")
+		i := slices.IndexFunc(families, func(f Family) bool { return f.Name == name+"_total" })
+		if i < 0 {
+			families = append(families, Family{Name: name + "_total"})
+			i = len(families) - 1
+		}
+		f := &families[i]
+		key, value, labelled := strings.Cut(strings.TrimPrefix(label, "_"), "=")
+		if labelled && value != "" && value != "none" {
+			f.Label, f.Values = key, append(f.Values, value)
+		}
+	}
+	slices.SortFunc(families, func(a, b Family) int { return cmp.Compare(a.Name, b.Name) })
+	return families
+}
+
+// meanings explains the metrics. Those of requests and picks count decisions: none
+// says that an engine did anything with the request (POLICY_DESIGN section 8).
+func meanings() []Family {
+	return []Family{
+		{Name: "pointsman_requests_total", Meaning: "Requests by what the router did with them: `routed` to an engine it chose; `passed` through, not being its business; `unplaced`, left to the host because no fleet is known; `models`, a model list. Those it answered with an error are in `pointsman_answers_total`."},
+		{Name: "pointsman_answers_total", Meaning: "Requests the router answered itself, by the code of the error."},
+		{Name: "pointsman_picks_total", Meaning: "Engines chosen, by the policy's reason, whatever became of the request then; core/policy/README.md explains each reason."},
+		{Name: "pointsman_pick_replaced_total", Meaning: "Requests that the host's retry took to another engine than the chosen one."},
+		{Name: "pointsman_header_only_latched_total", Meaning: "Contexts that found their host to hide bodies, and decide from headers since."},
+		{Name: "pointsman_header_only_routed_total", Meaning: "Requests decided from headers."},
+		{Name: "pointsman_observes_total", Meaning: "Requests that asked the state service what it knows of them: `answered`; `unavailable`, no answer or none that can be read; `late`, none by the deadline."},
+		{Name: "pointsman_binds_total", Meaning: "Placements of new keys: `won`; `lost` to another request that was faster, whose engine is followed then; `unavailable` and `late` as above."},
+		{Name: "pointsman_unbound_total", Meaning: "Placements sent on without a binding: the state service was `unavailable`, or other requests were faster in all `rounds`."},
+		{Name: "pointsman_bindings_remembered_total", Meaning: "Bindings followed from the context's own memory while the state service was not there."},
+		{Name: "pointsman_used_bindings_dropped_total", Meaning: "Uses of bindings not reported, so not prolonging them, because one report takes no more."},
+		{Name: "pointsman_sampling_violations_total", Meaning: "Sampling parameters that requests were refused for, every one of a request counted."},
+		{Name: "pointsman_charges_released_total", Meaning: "In-flight charges given back. Less than `routed` by what is in flight."},
+		{Name: "pointsman_engine_failures_total", Meaning: "Requests that failed by an engine's fault: not reached, broke off, timed out, or answered with a status that counts against its breaker."},
+	}
+}

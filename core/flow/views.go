@@ -1,0 +1,101 @@
+package flow
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/core/policy"
+	"github.com/pointsman/pointsman/core/wire"
+)
+
+// Views is what policies see of bindings and prefixes: those of the request that
+// picks at the moment. Policies are shared by the requests of a context, so the
+// one object serves them all. It implements policy.Bindings and
+// policy.PrefixView. Single-threaded.
+type Views struct {
+	request *Request // nil between picks
+}
+
+// Binding gives what the request's memo knows of a scope. Scopes that nobody
+// asked about are unavailable.
+func (v *Views) Binding(s policy.Scope) policy.Binding {
+	if v.request == nil {
+		return policy.Binding{}
+	}
+	return v.request.binding(s)
+}
+
+// Lookup gives the request's one lookup at a source.
+func (v *Views) Lookup(source string, _ *core.PickRequest) policy.Lookup {
+	if v.request == nil || v.request.memo == nil {
+		return policy.Lookup{Detail: "the source was not asked"}
+	}
+	m := v.request.memo
+	at := m.lookup(source)
+	if at < 0 {
+		return policy.Lookup{Detail: m.unasked}
+	}
+	l := &m.lookups[at].Lookup
+	return policy.Lookup{Outcome: outcomeOf(l), Blocks: l.Blocks, Detail: l.Detail}
+}
+
+// Depth gives how many of the query's blocks an engine holds. Asking in ID order
+// costs constant time per engine.
+func (v *Views) Depth(source string, w *core.Worker) uint64 {
+	if v.request == nil || v.request.memo == nil {
+		return 0
+	}
+	m := v.request.memo
+	at := m.lookup(source)
+	if at < 0 {
+		return 0
+	}
+	return m.lookups[at].depth(w.ID)
+}
+
+// outcomeOf reads an answer. A hit without a query makes no sense.
+func outcomeOf(l *wire.Lookup) policy.LookupOutcome {
+	switch l.Outcome {
+	case wire.LookupMiss:
+		return policy.LookupMiss
+	case wire.LookupHit:
+		if l.Blocks > 0 {
+			return policy.LookupHit
+		}
+		return policy.LookupInvalid
+	case wire.LookupInvalid:
+		return policy.LookupInvalid
+	case wire.LookupUnavailable:
+	}
+	return policy.LookupUnavailable
+}
+
+// lookup is one source's answer with its depths in ID order.
+type lookup struct {
+	wire.Lookup
+	finger int // where the last depth was found
+}
+
+func newLookup(l *wire.Lookup) lookup {
+	slices.SortFunc(l.Depths, byWorker)
+	return lookup{Lookup: *l}
+}
+
+func byWorker(a, b wire.Depth) int { return cmp.Compare(a.Worker, b.Worker) }
+
+// depth finds an engine from where the last one was found: policies go through
+// their candidates in the same order.
+func (l *lookup) depth(id core.WorkerID) uint64 {
+	d := l.Depths
+	if l.finger >= len(d) || d[l.finger].Worker > id {
+		l.finger, _ = slices.BinarySearchFunc(d, wire.Depth{Worker: id}, byWorker)
+	}
+	for l.finger < len(d) && d[l.finger].Worker < id {
+		l.finger++
+	}
+	if l.finger < len(d) && d[l.finger].Worker == id {
+		return d[l.finger].Blocks
+	}
+	return 0
+}
