@@ -106,6 +106,12 @@ func ReadBody(start int, place []byte) (n int, err error) {
 	return len(got), nil
 }
 
+// EditBody replaces a part of the request body with a text. Hosts take edits at
+// the ends only: a start of zero, or one at or behind the end (envoy.md 4.3).
+func EditBody(start, length int, text string) error {
+	return proxySetBufferBytes(bufferRequestBody, uint32(start), uint32(length), text).err()
+}
+
 // CallBody reads the answer to a call.
 func CallBody(size int) ([]byte, error) { return readBuffer(bufferCallBody, 0, size, nil) }
 

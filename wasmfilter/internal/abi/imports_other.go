@@ -21,6 +21,8 @@ func proxyGetBufferBytes(buffer, uint32, uint32, unsafe.Pointer, unsafe.Pointer)
 	return StatusUnimplemented
 }
 
+func proxySetBufferBytes(buffer, uint32, uint32, string) Status { return StatusUnimplemented }
+
 func proxyGetHeaderMapPairs(headerMap, unsafe.Pointer, unsafe.Pointer) Status {
 	return StatusUnimplemented
 }

@@ -23,6 +23,9 @@ func proxySendLocalResponse(status uint32, details, body, headers string, grpcSt
 //go:wasmimport env proxy_get_buffer_bytes
 func proxyGetBufferBytes(kind buffer, start, length uint32, data, size unsafe.Pointer) Status
 
+//go:wasmimport env proxy_set_buffer_bytes
+func proxySetBufferBytes(kind buffer, start, length uint32, data string) Status
+
 //go:wasmimport env proxy_get_header_map_pairs
 func proxyGetHeaderMapPairs(kind headerMap, data, size unsafe.Pointer) Status
 
