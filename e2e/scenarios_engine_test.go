@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/pointsman/pointsman/core/chat"
 	"github.com/pointsman/pointsman/hostsim/fakes"
 )
 
@@ -54,7 +55,7 @@ func watch(engine *fakes.Engine) *watchedEngine {
 	behind, _ := url.Parse(engine.URL())
 	others := httputil.NewSingleHostReverseProxy(behind)
 	w.server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
-		if !strings.HasPrefix(req.URL.Path, "/v1/chat/completions") && !strings.HasPrefix(req.URL.Path, "/v1/completions") {
+		if !strings.HasPrefix(req.URL.Path, "/v1/chat/completions") && !slices.Contains(chat.Paths(), req.URL.Path) {
 			others.ServeHTTP(rw, req)
 			return
 		}

@@ -17,7 +17,8 @@ type Group struct {
 type EngineGroup struct {
 	policy     Policy
 	roster     roster
-	candidates []*core.Worker   // of the present pick
+	candidates []*core.Worker   // of the present pick; read-only, may be the roster's
+	scratch    []*core.Worker   // what candidates are made in
 	request    core.PickRequest // of the present pick
 }
 
@@ -70,12 +71,27 @@ func (g *EngineGroup) filter(registry Registry, req *core.BucketRequest) {
 	if model == "" {
 		model = req.Model
 	}
-	g.candidates = g.candidates[:0]
-	for _, w := range g.roster.workers(registry, model) {
-		if registry.Available(w, req.Now) && !slices.Contains(req.Excluded, w) {
-			g.candidates = append(g.candidates, w)
+	members := g.roster.entry(registry, model)
+	if registry.Settled() {
+		g.candidates = members.settled(registry, req.Now)
+	} else {
+		g.scratch = appendAvailable(g.scratch[:0], registry, members.workers, req.Now)
+		g.candidates = g.scratch
+	}
+	if len(req.Excluded) > 0 {
+		g.keep(func(w *core.Worker) bool { return !slices.Contains(req.Excluded, w) })
+	}
+}
+
+// keep narrows the candidates down to those that fit.
+func (g *EngineGroup) keep(fits func(w *core.Worker) bool) {
+	kept := g.scratch[:0]
+	for _, w := range g.candidates {
+		if fits(w) {
+			kept = append(kept, w)
 		}
 	}
+	g.candidates, g.scratch = kept, kept
 }
 
 // locate adds bucket and stage to an error that does not carry them itself.

@@ -125,6 +125,7 @@ type unsorted []*core.Worker
 func (u unsorted) Version() uint64                           { return 1 }
 func (u unsorted) Serving(string) []*core.Worker             { return u }
 func (u unsorted) Available(*core.Worker, core.Instant) bool { return true }
+func (u unsorted) Settled() bool                             { return true }
 
 func TestEngineGroup_refuses_a_foreign_pick(t *testing.T) {
 	fleet := plainFleet("a", "b")

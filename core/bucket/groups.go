@@ -42,6 +42,7 @@ type Selection struct {
 	first      core.Pick // plain or prefill
 	decode     core.Pick // of a pair
 	pair       bool
+	moved      bool           // see Moved
 	candidates []*core.Worker // of the first
 }
 
@@ -81,6 +82,11 @@ func (p Selection) Pick(stage core.Stage) (core.Pick, bool) {
 func (p Selection) Whole() bool {
 	return p.first.Worker != nil && (!p.pair || p.decode.Worker != nil)
 }
+
+// Moved reports whether the pair is of another version group than the one its
+// policies chose first, because no decode engine there was admitted. What a key
+// is bound to stands then.
+func (p Selection) Moved() bool { return p.moved }
 
 // Without is the selection less its pick of a stage, for Bucket.Resume.
 func (p Selection) Without(stage core.Stage) Selection {

@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/pointsman/pointsman/core"
@@ -25,19 +26,20 @@ func (p *pair) pick(registry Registry, bucket string, req *core.BucketRequest, k
 	if err := p.match(bucket); err != nil {
 		return Selection{}, err
 	}
-	for {
+	for moved := false; ; {
 		picked, err := p.pickFirst(bucket, req, kept)
 		if err != nil {
 			return Selection{}, err
 		}
 		picked.decode, err = p.join(bucket, req, picked.first.Worker.Version, kept.decode)
 		if err == nil {
+			picked.moved = moved
 			return picked, nil
 		}
 		if !core.Advance(err) || !p.drop(picked.first.Worker.Version) {
 			return Selection{}, err
 		}
-		kept.first = core.Pick{}
+		kept.first, moved = core.Pick{}, moved || errors.Is(err, core.ErrRejected)
 	}
 }
 
@@ -52,9 +54,7 @@ func (p *pair) match(bucket string) error {
 			p.versions = append(p.versions, w.Version)
 		}
 	}
-	p.prefill.candidates = slices.DeleteFunc(p.prefill.candidates, func(w *core.Worker) bool {
-		return !slices.Contains(p.versions, w.Version)
-	})
+	p.prefill.keep(func(w *core.Worker) bool { return slices.Contains(p.versions, w.Version) })
 	if len(p.prefill.candidates) == 0 {
 		return p.decode.missing(bucket)
 	}
@@ -93,6 +93,6 @@ func (p *pair) join(bucket string, req *core.BucketRequest, version string, kept
 // drop takes a version group's prefill engines off the candidates and reports
 // whether any are left.
 func (p *pair) drop(version string) bool {
-	p.prefill.candidates = slices.DeleteFunc(p.prefill.candidates, func(w *core.Worker) bool { return w.Version == version })
+	p.prefill.keep(func(w *core.Worker) bool { return w.Version != version })
 	return len(p.prefill.candidates) > 0
 }

@@ -108,18 +108,26 @@ func (r *reader) read(s *scanner) (err error) {
 		r.members++
 		key = plainKey(key)
 		m := r.dialect.memberOf(key)
+		if m < memberOnce && r.seen[m] {
+			err = refuse(strconv.Quote(key) + " stands twice in the request body")
+			return false
+		}
 		switch m {
 		case memberOther:
 			r.facts.Sampling.Note(key, raw)
-			return true
 		case memberPrompt:
 			r.prompt = raw
-			return true
+		case memberLead:
+			r.lead = raw
+		case memberIDs:
+			r.ids = raw
 		case memberSamplingParams:
-			if err = r.once(m, key); err == nil {
-				r.params, err = readParams(raw, s.at-len(raw))
-			}
-		default:
+			r.seen[m] = true
+			r.params, err = readParams(raw, s.at-len(raw))
+		case memberModel, memberStream, memberRid, memberMaxTokens, memberMaxCompletion:
+			r.seen[m] = true
+			err = r.take(m, key, raw)
+		case memberAdapter, memberSalt, memberOnce:
 			err = r.take(m, key, raw)
 		}
 		return err == nil
@@ -135,21 +143,8 @@ func plainKey(key string) string {
 	return key
 }
 
-func (r *reader) once(m member, key string) error {
-	if r.seen[m] {
-		return refuse(strconv.Quote(key) + " stands twice in the request body")
-	}
-	r.seen[m] = true
-	return nil
-}
-
-// take reads a member that is no prompt.
+// take reads a member that is neither a prompt nor a group of members.
 func (r *reader) take(m member, key, raw string) (err error) {
-	if m < memberOnce {
-		if err := r.once(m, key); err != nil {
-			return err
-		}
-	}
 	value := gjson.Parse(raw)
 	switch m {
 	case memberModel:
@@ -169,11 +164,7 @@ func (r *reader) take(m member, key, raw string) (err error) {
 		if value.IsArray() {
 			r.facts.Salt = strings.Clone(raw)
 		}
-	case memberLead:
-		r.lead = raw
-	case memberIDs:
-		r.ids = raw
-	case memberPrompt, memberSamplingParams, memberOnce, memberOther:
+	case memberPrompt, memberLead, memberIDs, memberSamplingParams, memberOnce, memberOther:
 	}
 	return err
 }

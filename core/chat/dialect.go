@@ -1,6 +1,10 @@
 package chat
 
-import "github.com/pointsman/pointsman/core/sampling"
+import (
+	"slices"
+
+	"github.com/pointsman/pointsman/core/sampling"
+)
 
 // Dialect says where a body keeps its model, prompt and output budget.
 type Dialect uint8
@@ -119,10 +123,8 @@ func (d Dialect) promptMember(key string) member {
 }
 
 func (d Dialect) only(m member, dialects ...Dialect) member {
-	for _, one := range dialects {
-		if d == one {
-			return m
-		}
+	if slices.Contains(dialects, d) {
+		return m
 	}
 	return memberOther
 }

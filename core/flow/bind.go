@@ -25,8 +25,9 @@ func (r *Request) bindFirst(b *bucket.Bucket, picked bucket.Selection) bool {
 	m.bind.Proposals = m.bind.Proposals[:0]
 	for _, stage := range stages() {
 		pick, ok := picked.Pick(stage)
-		if e := m.entryOf(b.ID(), stage); ok && pick.Bind && e.bindable(pick.Worker.ID) {
-			m.bind.Proposals = append(m.bind.Proposals, wire.Proposal{Scope: e.wire(), Worker: pick.Worker.ID, Seen: e.Worker})
+		e := m.entryOf(b.ID(), stage)
+		if ok && pick.Bind && e.bindable(pick.Worker.ID) && !stands(e, picked) {
+			m.bind.Proposals = append(m.bind.Proposals, wire.Proposal{Scope: e.wire(), Worker: pick.Worker.ID, Seen: e.Worker, IdleSeconds: e.idle})
 		}
 	}
 	if len(m.bind.Proposals) == 0 {
@@ -38,6 +39,12 @@ func (r *Request) bindFirst(b *bucket.Bucket, picked bucket.Selection) bool {
 	m.bind.Context, m.bind.TimeoutMillis = r.ctx.state.Key, uint32(r.ctx.state.BindWithin)
 	r.wait(phaseBind, Effect{Kind: EffectBind, Bind: &m.bind}, r.bucket.Now+r.ctx.state.BindWithin)
 	return true
+}
+
+// stands reports whether a binding stands although its engine does not serve the
+// request: it was at its limit, and a rejection leaves the binding.
+func stands(e *entry, picked bucket.Selection) bool {
+	return picked.Moved() && e.State == policy.BindingBound
 }
 
 func (r *Request) onBound(ev *Event) {
@@ -135,6 +142,8 @@ func (r *Request) account(b *bucket.Bucket, picked bucket.Selection) {
 		switch {
 		case e != nil && e.State == policy.BindingBound && e.Worker == pick.Worker.ID:
 			r.followed(e, pick.Bind)
+		case pick.Bind && e != nil && stands(e, picked):
+			r.ctx.Counters.add(UnboundRejected)
 		case pick.Bind && e != nil && e.State != policy.BindingUnavailable && !r.memo.cut:
 			r.ctx.Counters.add(UnboundRounds)
 		case pick.Bind:

@@ -30,6 +30,7 @@ const (
 	BindsLate
 	UnboundUnavailable // placements dispatched without a binding: the service was not there
 	UnboundRounds      // likewise: other requests were faster each time
+	UnboundRejected    // likewise: the bound engines' version group was at its limits
 	BindingsRemembered // followed from memory while the service was not there
 	UsedDropped        // used bindings not reported: more than one sync takes
 	firstAnswer
@@ -72,6 +73,7 @@ func (c Counter) Name() string {
 		BindsLate:           "pointsman_binds_total_outcome=late",
 		UnboundUnavailable:  "pointsman_unbound_total_cause=unavailable",
 		UnboundRounds:       "pointsman_unbound_total_cause=rounds",
+		UnboundRejected:     "pointsman_unbound_total_cause=rejected",
 		BindingsRemembered:  "pointsman_bindings_remembered_total",
 		UsedDropped:         "pointsman_used_bindings_dropped_total",
 	}[c]

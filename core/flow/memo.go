@@ -37,6 +37,7 @@ type memo struct {
 type entry struct {
 	scope  policy.Scope
 	digest wire.Digest
+	idle   uint32 // seconds that a binding lives without use
 	policy.Binding
 	remembered bool // the service was not there: it is what the context saw last
 }

@@ -77,7 +77,7 @@ func (r *Request) addScopes(m *memo, wants *Wants) {
 		if len(m.entries) == maxScopes {
 			return
 		}
-		e := entry{scope: policy.Scope{Kind: k.Kind, Model: m.target.Model, Bucket: k.Bucket, Stage: k.Stage, Key: key}}
+		e := entry{idle: k.IdleSeconds, scope: policy.Scope{Kind: k.Kind, Model: m.target.Model, Bucket: k.Bucket, Stage: k.Stage, Key: key}}
 		e.digest = r.ctx.digest(&e.scope)
 		m.entries = append(m.entries, e)
 		m.observe.Scopes = append(m.observe.Scopes, e.wire())

@@ -95,7 +95,8 @@ func TestSampling_allow_lets_other_values_pass(t *testing.T) {
 		require.Equal(t, body, spliced(t, body, effects))
 	}
 	_, effects := m.chat(`{"model":"m"}`)
-	require.Equal(t, `{"model":"m","temperature":0.6}`, spliced(t, `{"model":"m"}`, effects))
+	want := `{"model":"m","temperature":0.6}`
+	require.Equal(t, want, spliced(t, `{"model":"m"}`, effects))
 }
 
 // A request that waits for the first fleet is held to the contract once its model

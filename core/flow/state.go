@@ -4,6 +4,7 @@ import (
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/chat"
 	"github.com/pointsman/pointsman/core/policy"
+	"github.com/pointsman/pointsman/core/spec"
 )
 
 // DefaultCallTimeout is how long a request waits for a reply to Observe or Bind,
@@ -26,6 +27,9 @@ type KeyWant struct {
 	Bucket string
 	Stage  core.Stage
 	Kind   policy.KeySource // KeySession or KeyRouting
+	// IdleSeconds is how long a binding lives without use, 0 for the service's
+	// default.
+	IdleSeconds uint32
 }
 
 // State connects a context with what the state service knows. The zero value
@@ -43,6 +47,24 @@ type State struct {
 	ObserveWithin, BindWithin core.Instant
 	// ObserveMaxBody is the longest body sent along; 0 is DefaultObserveMaxBody.
 	ObserveMaxBody uint64
+}
+
+// WantsOf gives what each model of a router asks of the state service, in the form
+// that State takes.
+func WantsOf(cfg *spec.Config, router *spec.Router) func(model string) *Wants {
+	wants := map[string]*Wants{}
+	for _, model := range router.Names() {
+		needs := router.ModelNeeds(model)
+		if len(needs.Scopes) == 0 && len(needs.Prefixes) == 0 {
+			continue
+		}
+		w := &Wants{Sources: needs.Prefixes}
+		for _, s := range needs.Scopes {
+			w.Keys = append(w.Keys, KeyWant{Bucket: s.Bucket, Stage: s.Stage, Kind: s.Kind, IdleSeconds: uint32(cfg.BindingIdle(s.Kind))})
+		}
+		wants[model] = w
+	}
+	return func(model string) *Wants { return wants[model] }
 }
 
 // UseState connects the context, before its first request.

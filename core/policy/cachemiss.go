@@ -92,7 +92,7 @@ func (p *CacheAware) heldBy(w *core.Worker, input uint64) core.Count {
 	switch {
 	case p.lookup.Outcome == LookupUnavailable:
 		return core.Count{}
-	case !p.hit():
+	case !p.found():
 		return core.Known(0)
 	}
 	return core.Known(held(input, p.prefixes.Depth(p.caching.Source, w), p.lookup.Blocks))

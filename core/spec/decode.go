@@ -19,6 +19,11 @@ type decoder struct {
 	meant    []string // paths that misspelt keys probably stand for
 }
 
+// selfDecoder is a configuration type that has more than one form.
+type selfDecoder interface {
+	decodeFrom(d *decoder, path string, raw json.RawMessage)
+}
+
 // decode reads one whole document into dst.
 func (d *decoder) decode(document []byte, dst any) {
 	dec := json.NewDecoder(bytes.NewReader(document))
@@ -55,10 +60,16 @@ func (d *decoder) value(path string, raw json.RawMessage, v reflect.Value) {
 		d.problems.add(path, "null is not a value here", "leave the key out")
 		return
 	}
-	if special, ok := v.Addr().Interface().(interface {
-		decodeFrom(d *decoder, path string, raw json.RawMessage)
-	}); ok {
+	if special, ok := reflect.TypeAssert[selfDecoder](v.Addr()); ok {
 		special.decodeFrom(d, path, raw)
+		return
+	}
+	if s, ok := v.Addr().Interface().(switchable); ok && (string(raw) == "false" || string(raw) == "true") {
+		if string(raw) == "true" {
+			d.problems.add(path, "must be an object or false, is true", "leave it out for its defaults")
+			return
+		}
+		s.turnOff()
 		return
 	}
 	switch v.Kind() {

@@ -23,6 +23,11 @@
 // max_completion_tokens, or else max_tokens, is produced in full (finish_reason "length"); without either the engine
 // produces DefaultOutputTokens (finish_reason "stop"). Ids and words depend on the seed and the order of arrival only.
 //
+// # Other dialects
+//
+// /v1/responses, /v1/messages, /v1/embeddings and SGLang's /generate are answered at once, without a slot, and whole
+// even where a stream was asked for; they are recorded and counted like the others.
+//
 // # Failures and notes
 //
 // Failures ([Engine.Refuse], [Engine.Status], [Engine.Hang], ...) are switched while the engine runs. [Engine.Requests]

@@ -29,7 +29,7 @@ func (p *process) newRoutes() map[string]route {
 	if p.cfg.Dialect == VLLM {
 		routes["/load"] = route{get, p.serverLoad, false}
 		routes["/ping"] = route{[]string{http.MethodGet, http.MethodPost}, p.health, false}
-		return routes
+		return p.addDialects(routes)
 	}
 	routes["/health_generate"] = route{get, p.health, false}
 	routes["/v1/tokenize"] = routes["/tokenize"]
@@ -37,7 +37,7 @@ func (p *process) newRoutes() map[string]route {
 	routes["/get_server_info"] = routes["/server_info"]
 	routes["/v1/loads"] = route{get, p.loads, false}
 	routes["/abort_request"] = route{post, p.abortRequest, false}
-	return routes
+	return p.addDialects(routes)
 }
 
 // ServeHTTP implements http.Handler.
