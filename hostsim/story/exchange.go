@@ -9,6 +9,7 @@ import (
 type exchange struct {
 	Exchange
 	id       string
+	body     []byte // as the client sends it
 	rest     []byte // of the body, not sent yet
 	quiet    bool   // one of many: only the sum is printed
 	ended    bool
@@ -23,6 +24,10 @@ func (r *run) find(a *arguments) (*exchange, error) {
 	if a.err != nil {
 		return nil, a.err
 	}
+	return r.request(id)
+}
+
+func (r *run) request(id string) (*exchange, error) {
 	for i := len(r.exchanges) - 1; i >= 0; i-- {
 		if r.exchanges[i].id == id {
 			return r.exchanges[i], nil
@@ -70,11 +75,26 @@ func (r *run) printOutcome(e *exchange, s *State) bool {
 		}
 		return false
 	case s.Endpoint != "":
+		if added := inserted(string(e.body), s.Body); added != "" {
+			r.line(e.id, "adds", added)
+		}
 		r.line(e.id, "dispatch", strings.Join(r.engines(s), ", then "))
 	default:
 		r.line(e.id, "passes", "without an endpoint")
 	}
 	return true
+}
+
+// inserted is the text that a body was given on its way, empty for none.
+func inserted(before, after string) string {
+	if len(after) <= len(before) {
+		return ""
+	}
+	at := 0
+	for at < len(before) && before[at] == after[at] {
+		at++
+	}
+	return after[at : at+len(after)-len(before)]
 }
 
 func waitsFor(e *exchange) string {

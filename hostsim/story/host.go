@@ -82,6 +82,7 @@ type Exchange interface {
 type State struct {
 	Held     bool   // the filter keeps the request
 	Endpoint string // where the filter sent it, empty for nowhere
+	Body     string // as it went on
 	Answer   *Answer
 	Receipts []string // lines of the decisions taken
 }

@@ -186,8 +186,9 @@ func (e *wasmExchange) fail(kind hostsim.FailureKind) {
 
 func (e *wasmExchange) State() State {
 	s := State{Held: e.stream.RequestPaused(), Receipts: e.receipts}
-	if h := e.out.Request().Headers; h != nil {
-		s.Endpoint, _ = h.First("x-pointsman-endpoint")
+	if request := e.out.Request(); request.Headers != nil {
+		s.Endpoint, _ = request.Headers.First("x-pointsman-endpoint")
+		s.Body = string(request.Body)
 	}
 	m := e.out.Response()
 	if e.responded || m.Headers == nil {
