@@ -2,6 +2,7 @@ package story
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -28,9 +29,9 @@ func (r *run) find(a *arguments) (*exchange, error) {
 }
 
 func (r *run) request(id string) (*exchange, error) {
-	for i := len(r.exchanges) - 1; i >= 0; i-- {
-		if r.exchanges[i].id == id {
-			return r.exchanges[i], nil
+	for _, e := range slices.Backward(r.exchanges) {
+		if e.id == id {
+			return e, nil
 		}
 	}
 	return nil, fmt.Errorf("no request %s; write the name of a request step", id)

@@ -57,10 +57,13 @@ func (r *run) play(step *Step) (string, error) {
 		return "", errors.New("there is no filter yet; write a config step above")
 	}
 	a := readArguments(step.Args)
-	if at, ok := a.duration("at"); ok {
+	if at, ok := a.duration("at"); ok && a.err == nil {
 		if err := r.advanceTo(at); err != nil {
 			return "", err
 		}
+	}
+	if a.err != nil {
+		return "", a.err
 	}
 	if err := verb.play(r, a, step.Input); err != nil {
 		return "", err

@@ -110,8 +110,10 @@ func (r *run) engine(line string) (*engine, error) {
 	if was := r.service.find(id); was != nil {
 		*e = *was
 	}
-	e.Worker = wire.Worker{ID: core.WorkerID(id), Address: r.service.address(core.WorkerID(id)), Stage: role, Healthy: true,
-		Models: []string{"m"}, Generation: 1, Recoveries: e.Recoveries}
+	e.Worker = wire.Worker{
+		ID: core.WorkerID(id), Address: r.service.address(core.WorkerID(id)), Stage: role, Healthy: true,
+		Models: []string{"m"}, Generation: 1, Recoveries: e.Recoveries,
+	}
 	e.read(a)
 	return e, a.done()
 }

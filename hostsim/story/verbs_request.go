@@ -138,8 +138,12 @@ func readBody(a *arguments, input, path string) (string, error) {
 // header=(name,value).
 func readHeaders(a *arguments, h *hostsim.Headers) {
 	for _, named := range [][2]string{
-		{"session", "x-session-id"}, {"routing", "x-sgl-routing-key"}, {"ttft", "x-sgl-ttft-slo-ms"},
-		{"tps", "x-sgl-tps-slo"}, {"hint", "x-pointsman-model"}, {"encoding", "content-encoding"},
+		{"session", "x-session-id"},
+		{"routing", "x-sgl-routing-key"},
+		{"ttft", "x-sgl-ttft-slo-ms"},
+		{"tps", "x-sgl-tps-slo"},
+		{"hint", "x-pointsman-model"},
+		{"encoding", "content-encoding"},
 	} {
 		if value, ok := a.text(named[0]); ok {
 			h.Set(named[1], value)
@@ -208,6 +212,9 @@ func (r *run) playRespond(a *arguments, _ string) error {
 func (r *run) playRelease(a *arguments, _ string) error {
 	id := a.id("a request, like \"release r1\"")
 	end := readEnd(a)
+	if a.err != nil {
+		return a.err
+	}
 	if group := r.group(id); len(group) > 0 {
 		for _, e := range group {
 			r.finish(e, end)
