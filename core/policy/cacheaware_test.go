@@ -177,7 +177,10 @@ func TestCacheAware_thresholds(t *testing.T) {
 // any size.
 func TestCacheAware_matched_tokens(t *testing.T) {
 	for _, tt := range []struct{ input, depth, blocks, want uint64 }{
-		{10, 1, 3, 3}, {10, 2, 3, 6}, {10, 3, 3, 10}, {10, 4, 3, 10},
+		{10, 1, 3, 3},
+		{10, 2, 3, 6},
+		{10, 3, 3, 10},
+		{10, 4, 3, 10},
 		{math.MaxUint64, 1, 1, math.MaxUint64},
 		{math.MaxUint64, math.MaxUint64, math.MaxUint64, math.MaxUint64},
 		{math.MaxUint64, 1, 2, math.MaxUint64 / 2},
