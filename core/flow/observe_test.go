@@ -248,3 +248,37 @@ func TestLookup_is_unavailable_without_a_body_that_fits(t *testing.T) {
 	require.Equal(t, EffectStrip, r.Step(&ev)[0].Kind)
 	require.Equal(t, policy.Lookup{Detail: "the request body was not seen"}, p.lookups[0])
 }
+
+// An engine that takes no requests is no memory worth having either: the policy
+// must see that nothing is known, and not scatter the session.
+func TestObserve_remembered_engine_is_down(t *testing.T) {
+	s := newScene(t, engines(2)...)
+	f := s.plain("all", 100, "e0", "e1")
+	f.choose = to("e1")
+	r, effects := s.ask("alice")
+	s.bound(r, s.observed(r, effects))
+	sick := engine(1)
+	sick.Healthy = false
+	s.apply(wire.SyncReply{Workers: []wire.Worker{sick}})
+	r, effects = s.ask("alice")
+	s.requireRouted(r, r.Step(&Event{Kind: EventObserved, Call: effects[0].Call}), "e0")
+	require.Equal(t, policy.BindingUnavailable, f.seen.State)
+	require.Zero(t, s.Counters[BindingsRemembered])
+}
+
+// blind asks for a binding of a scope that it never read.
+type blind struct{ follower }
+
+func (p *blind) Pick(engines []*core.Worker, _ *core.PickRequest) (core.Pick, error) {
+	return core.Pick{Worker: engines[0], Reason: core.ReasonRandom, Bind: true}, nil
+}
+
+func TestBind_needs_a_scope_of_its_own_bucket(t *testing.T) {
+	s := newScene(t, engines(2)...)
+	s.plain("one", 100, "e0").full["e0"] = true
+	s.add("two", 200, bucket.Plain(bucket.Group{Members: bucket.Only("e1"), Policy: &blind{}}))
+	r, effects := s.ask("alice")
+	s.requireRouted(r, s.observed(r, effects), "e1")
+	require.Equal(t, uint64(1), s.Counters[UnboundUnavailable])
+	require.Empty(t, s.store)
+}
