@@ -120,7 +120,8 @@ func TestPair_version_groups(t *testing.T) {
 				require.Equal(t, tt.want, [2]core.WorkerID{prefill.Worker.ID, decode.Worker.ID})
 				require.Equal(t, len(tt.offers[0]) > 1, picked.Moved())
 			}
-			require.Equal(t, tt.offers, [2][]ids{tt.prefill.offers, tt.decode.offers})
+			require.Equal(t, tt.offers[0], tt.prefill.offers)
+			require.Equal(t, tt.offers[1], tt.decode.offers)
 		})
 	}
 }

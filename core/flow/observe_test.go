@@ -135,7 +135,6 @@ func TestDigest_has_no_delimiter_to_play_with(t *testing.T) {
 	seen := map[wire.Digest]bool{}
 	for i := range scopes {
 		seen[c.digest(&scopes[i])] = true
-		require.Equal(t, c.digest(&scopes[i]), c.digest(&scopes[i]))
 	}
 	require.Len(t, seen, len(scopes))
 	// Other processes, of other releases, must make the same.
