@@ -107,9 +107,6 @@ func TestObserve_scopes_are_bounded(t *testing.T) {
 		s.plain(fmt.Sprintf("b%02d", i), core.Tokens(i), "e0")
 	}
 	f := s.plain("last", 100, "e0")
-	for i := range s.wants.Keys {
-		s.wants.Keys[i].Bucket = fmt.Sprintf("b%02d", i)
-	}
 	_, effects := s.ask("alice")
 	require.Len(t, s.call(effects, EffectObserve).Observe.Scopes, maxScopes)
 	require.Zero(t, f.calls)
@@ -196,7 +193,7 @@ func newReader(t *testing.T) (*scene, *reader) {
 	s := newScene(t, engines(3)...)
 	p := &reader{follower: follower{views: s.views}, sources: []string{"local", "remote"}}
 	s.add("all", 1<<40, bucket.Plain(bucket.Group{Policy: p}))
-	s.wants.Sources = p.sources
+	s.wants.Prefixes = p.sources
 	return s, p
 }
 
