@@ -21,6 +21,7 @@ const (
 	PicksReplaced // the host's retry went to another engine
 	HeaderOnlyLatched
 	HeaderOnlyRouted
+	SamplingUnseen // requests of governed models whose body was not seen
 	firstAnswer
 	firstPick  = firstAnswer + Counter(codeCount)
 	firstField = firstPick + Counter(core.ReasonCount)
@@ -51,6 +52,7 @@ func (c Counter) Name() string {
 		PicksReplaced:     "pointsman_pick_replaced_total",
 		HeaderOnlyLatched: "pointsman_header_only_latched_total",
 		HeaderOnlyRouted:  "pointsman_header_only_routed_total",
+		SamplingUnseen:    "pointsman_sampling_unseen_total",
 	}[c]
 }
 
