@@ -1,0 +1,80 @@
+package engine
+
+import "github.com/tinylib/msgp/msgp"
+
+// The readers below give what follows the value, and false when the value is not what
+// was asked for or is not all there. Which of the two it was, skip tells.
+
+// skip passes over one value of any kind. It keeps a count of values to come in the
+// place of a stack, so nesting costs nothing. It fails only on bytes that are not
+// msgpack.
+func skip(b []byte) ([]byte, bool) {
+	for pending := 1; pending > 0; pending-- {
+		var err error
+		var n uint32
+		switch msgp.NextType(b) {
+		case msgp.ArrayType:
+			n, b, err = msgp.ReadArrayHeaderBytes(b)
+			pending += int(n)
+		case msgp.MapType:
+			n, b, err = msgp.ReadMapHeaderBytes(b)
+			pending += 2 * int(n)
+		default:
+			b, err = msgp.Skip(b)
+		}
+		if err != nil || pending-1 > len(b) {
+			return b, false
+		}
+	}
+	return b, true
+}
+
+// arrayHeader reads the length of an array that has bytes enough behind it.
+func arrayHeader(b []byte) (int, []byte, bool) {
+	n, rest, err := msgp.ReadArrayHeaderBytes(b)
+	return int(n), rest, err == nil && int(n) <= len(rest)
+}
+
+// mapHeader reads the number of pairs of a map that has bytes enough behind it.
+func mapHeader(b []byte) (int, []byte, bool) {
+	n, rest, err := msgp.ReadMapHeaderBytes(b)
+	return int(n), rest, err == nil && 2*int(n) <= len(rest)
+}
+
+// text reads a string in place.
+func text(b []byte) ([]byte, []byte, bool) {
+	s, rest, err := msgp.ReadStringZC(b)
+	return s, rest, err == nil
+}
+
+// count reads an integer of any width that is not negative.
+func count(b []byte) (uint64, []byte, bool) {
+	n, rest, err := msgp.ReadUint64Bytes(b)
+	return n, rest, err == nil
+}
+
+// number reads an integer of any width or a float.
+func number(b []byte) (float64, []byte, bool) {
+	switch msgp.NextType(b) {
+	case msgp.Float64Type:
+		f, rest, err := msgp.ReadFloat64Bytes(b)
+		return f, rest, err == nil
+	case msgp.Float32Type:
+		f, rest, err := msgp.ReadFloat32Bytes(b)
+		return float64(f), rest, err == nil
+	case msgp.UintType:
+		n, rest, err := msgp.ReadUint64Bytes(b)
+		return float64(n), rest, err == nil
+	default:
+		n, rest, err := msgp.ReadInt64Bytes(b)
+		return float64(n), rest, err == nil
+	}
+}
+
+// isNil passes over a nil.
+func isNil(b []byte) ([]byte, bool) {
+	if len(b) == 0 || msgp.NextType(b) != msgp.NilType {
+		return b, false
+	}
+	return b[1:], true
+}
