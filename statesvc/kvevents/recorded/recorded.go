@@ -71,7 +71,7 @@ type Replay struct {
 	Replies      [][][]byte
 	Omitted      int
 	OmittedAfter int
-	// Total counts replies, the end marker left out. FinishedBy says what ended it:
+	// Total counts replies, the end marker among them. FinishedBy says what ended it:
 	// "end-marker" or "timeout".
 	Total      int
 	FinishedBy string
