@@ -83,8 +83,8 @@ func (d *Decoder) readTokens(b []byte) ([]byte, bool) {
 func (d *Decoder) flat(b []byte, n int) ([]byte, bool) {
 	tokens := d.tokens
 	for range n {
-		t, rest, err := msgp.ReadUint32Bytes(b)
-		if err != nil {
+		t, rest, ok := token(b)
+		if !ok {
 			return rest, false
 		}
 		tokens = append(tokens, t)

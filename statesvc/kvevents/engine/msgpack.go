@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/tinylib/msgp/msgp"
+import (
+	"encoding/binary"
+
+	"github.com/tinylib/msgp/msgp"
+)
 
 // The readers below give what follows the value, and false when the value is not what
 // was asked for or is not all there. Which of the two it was, skip tells.
@@ -43,6 +47,9 @@ func mapHeader(b []byte) (int, []byte, bool) {
 
 // text reads a string in place.
 func text(b []byte) ([]byte, []byte, bool) {
+	if len(b) == 0 || msgp.NextType(b) != msgp.StrType {
+		return nil, b, false
+	}
 	s, rest, err := msgp.ReadStringZC(b)
 	return s, rest, err == nil
 }
@@ -69,6 +76,25 @@ func number(b []byte) (float64, []byte, bool) {
 		n, rest, err := msgp.ReadInt64Bytes(b)
 		return float64(n), rest, err == nil
 	}
+}
+
+// token reads an integer of up to 32 bits. Tokens are nearly all of a payload, so the
+// widths that engines write are read here, and the others by msgp.
+func token(b []byte) (uint32, []byte, bool) {
+	if len(b) >= 5 {
+		switch lead := b[0]; {
+		case lead < 0x80:
+			return uint32(lead), b[1:], true
+		case lead == 0xcc:
+			return uint32(b[1]), b[2:], true
+		case lead == 0xcd:
+			return uint32(binary.BigEndian.Uint16(b[1:])), b[3:], true
+		case lead == 0xce:
+			return binary.BigEndian.Uint32(b[1:]), b[5:], true
+		}
+	}
+	t, rest, err := msgp.ReadUint32Bytes(b)
+	return t, rest, err == nil
 }
 
 // isNil passes over a nil.
