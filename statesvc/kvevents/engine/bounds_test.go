@@ -64,11 +64,13 @@ func TestDecode_aBatchHasLimits(t *testing.T) {
 		"hashes": {slices.Repeat([][]byte{hashes}, hashShare+3), hashShare, kvevents.Drops{TooLarge: 3}},
 		"events": {
 			slices.Repeat([][]byte{arr(str("AllBlocksCleared"))}, engine.MaxBatchEvents+4),
-			engine.MaxBatchEvents, kvevents.Drops{TooLarge: 4},
+			engine.MaxBatchEvents,
+			kvevents.Drops{TooLarge: 4},
 		},
 		"bad ones do not count": {
 			slices.Repeat([][]byte{stored(pair{"token_ids", zeros(engine.MaxEventTokens)}, pair{"medium", num(1)})}, share+2),
-			0, kvevents.Drops{Malformed: uint32(share + 2)},
+			0,
+			kvevents.Drops{Malformed: uint32(share + 2)},
 		},
 	} {
 		t.Run(what, func(t *testing.T) {

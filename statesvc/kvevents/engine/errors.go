@@ -47,7 +47,7 @@ func (e *Error) Error() string { return e.Reason.text() + ": " + e.Detail }
 // Is makes errors with the same reason equal, so that errors.Is works with an Error
 // that has only a reason.
 func (e *Error) Is(target error) bool {
-	t, ok := target.(*Error) //nolint:errorlint // Is compares with the target itself, it must not unwrap it
+	t, ok := target.(*Error)
 	return ok && t.Reason == e.Reason
 }
 

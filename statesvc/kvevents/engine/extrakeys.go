@@ -67,7 +67,7 @@ func (k *blockKeys) read(b, named []byte, numbered bool) ([]byte, bool) {
 }
 
 func (k *blockKeys) add(element []byte, first bool, named []byte, numbered bool) {
-	if msgp.NextType(element) == msgp.NilType {
+	if is(element, msgp.NilType) {
 		return
 	}
 	k.seen = true

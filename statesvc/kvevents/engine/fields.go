@@ -105,10 +105,10 @@ type fields struct {
 // gather reads all fields of the next event. It fails on bytes that are no msgpack.
 func (d *Decoder) gather(b []byte) ([]byte, bool) {
 	d.f = fields{}
-	switch msgp.NextType(b) {
-	case msgp.MapType:
+	switch {
+	case is(b, msgp.MapType):
 		return d.gatherMap(b)
-	case msgp.ArrayType:
+	case is(b, msgp.ArrayType):
 		return d.gatherArray(b)
 	default:
 		return skip(b)
@@ -158,9 +158,6 @@ func (d *Decoder) gatherArray(b []byte) ([]byte, bool) {
 // field reads one field's value. A value of the wrong type makes the event malformed
 // and is passed over.
 func (d *Decoder) field(id field, b []byte) ([]byte, bool) {
-	if id == fieldUnknown {
-		return skip(b)
-	}
 	if rest, null := isNil(b); null && id != fieldTag && id != fieldHashes && id != fieldTokens {
 		return rest, true
 	}
@@ -191,19 +188,19 @@ func (d *Decoder) value(id field, b []byte) ([]byte, bool) {
 	case fieldWindow:
 		f.window, rest, ok = small(b)
 	case fieldLoRAID:
-		var err error
-		f.loraID, rest, err = msgp.ReadInt64Bytes(b)
-		ok = err == nil
+		f.loraID, rest, ok = signed(b)
 	case fieldExtraKeys:
 		rest, ok = skip(b)
 		f.extraKeys = b[:len(b)-len(rest)]
 	case fieldLoRANameOrMetadata:
-		if msgp.NextType(b) == msgp.MapType {
+		if is(b, msgp.MapType) {
 			return d.gatherMetadata(b)
 		}
 		return d.textValue(fieldLoRAName, b)
-	default:
+	case fieldTag, fieldMedium, fieldLoRAName, fieldSalt, fieldKind, fieldLocality:
 		return d.textValue(id, b)
+	case fieldUnknown:
+		return skip(b)
 	}
 	return rest, ok
 }
@@ -228,7 +225,8 @@ func (d *Decoder) textValue(id field, b []byte) ([]byte, bool) {
 		f.scope = scope(s)
 	case fieldLocality:
 		f.remote = remote(s)
-	default:
+	case fieldUnknown, fieldHashes, fieldParent, fieldTokens, fieldBlockSize, fieldLoRAID,
+		fieldLoRANameOrMetadata, fieldExtraKeys, fieldGroup, fieldWindow:
 		return rest, false
 	}
 	return rest, true
@@ -250,9 +248,4 @@ func (d *Decoder) gatherMetadata(b []byte) ([]byte, bool) {
 		rest, ok = d.field(id, after)
 	}
 	return rest, ok
-}
-
-func small(b []byte) (uint32, []byte, bool) {
-	n, rest, err := msgp.ReadUint32Bytes(b)
-	return n, rest, err == nil
 }

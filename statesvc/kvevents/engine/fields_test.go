@@ -194,8 +194,16 @@ func TestDecode_digestsTellContentApart(t *testing.T) {
 	}
 	seen := map[uint64]bool{}
 	for _, keys := range [][][]byte{
-		{item("a", 0)}, {item("a", 1)}, {item("b", 0)}, {item("a", 0), item("b", 0)}, {item("b", 0), item("a", 0)},
-		{item("a", 0), item("a", 0)}, {str("a")}, {bin('a')}, {str("a"), str("b")}, {str("b"), str("a")},
+		{item("a", 0)},
+		{item("a", 1)},
+		{item("b", 0)},
+		{item("a", 0), item("b", 0)},
+		{item("b", 0), item("a", 0)},
+		{item("a", 0), item("a", 0)},
+		{str("a")},
+		{bin('a')},
+		{str("a"), str("b")},
+		{str("b"), str("a")},
 	} {
 		d := digest(keys...)
 		require.False(t, seen[d])

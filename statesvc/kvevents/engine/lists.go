@@ -11,14 +11,14 @@ import (
 // hash reads a block's name: an integer of any width, signed or not, by its 64 bits, or
 // the last 8 bytes of a digest, which is what vLLM sends when it sends integers.
 func hash(b []byte) (kvevents.Hash, []byte, bool) {
-	switch msgp.NextType(b) {
-	case msgp.UintType:
+	switch {
+	case is(b, msgp.UintType):
 		n, rest, err := msgp.ReadUint64Bytes(b)
 		return kvevents.Hash(n), rest, err == nil
-	case msgp.IntType:
+	case is(b, msgp.IntType):
 		n, rest, err := msgp.ReadInt64Bytes(b)
 		return kvevents.Hash(n), rest, err == nil
-	case msgp.BinType:
+	case is(b, msgp.BinType):
 		digest, rest, err := msgp.ReadBytesZC(b)
 		if err != nil || len(digest) < 8 {
 			return 0, rest, false
@@ -58,7 +58,7 @@ func (d *Decoder) readTokens(b []byte) ([]byte, bool) {
 	if !ok {
 		return rest, false
 	}
-	bigram := n > 0 && msgp.NextType(rest) == msgp.ArrayType
+	bigram := n > 0 && is(rest, msgp.ArrayType)
 	numbers := n
 	if bigram {
 		numbers *= 2

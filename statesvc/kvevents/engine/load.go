@@ -52,12 +52,12 @@ func DecodeLoad(payload []byte) (LoadStat, error) {
 		at, ok := rest, true
 		switch {
 		case i <= basicCounts:
-			counts[i-1], _, ok = count(at)
+			counts[i-1], ok = count(at)
 		case i == basicCounts+1:
 			s.Rank, s.RankKnown = rank(at)
 		case i < nativeFirst+nativeCount:
 			if _, null := isNil(at); !null {
-				native[i-nativeFirst], _, ok = count(at)
+				native[i-nativeFirst], ok = count(at)
 				have++
 			}
 		}
@@ -96,6 +96,12 @@ func loadHeader(b []byte) (int, []byte, error) {
 	return n, rest, nil
 }
 
+// count reads an integer of any width that is not negative.
+func count(b []byte) (uint64, bool) {
+	n, _, err := msgp.ReadUint64Bytes(b)
+	return n, err == nil
+}
+
 // pass goes on to the next element, unless element i was not readable as what it is.
 func pass(b []byte, ok bool, i int) ([]byte, error) {
 	if ok {
@@ -103,7 +109,7 @@ func pass(b []byte, ok bool, i int) ([]byte, error) {
 		return rest, nil
 	}
 	reason := ReasonNotLoad
-	if i <= basicCounts && msgp.NextType(b) == msgp.NilType {
+	if i <= basicCounts && is(b, msgp.NilType) {
 		reason = ReasonShortLoad
 	}
 	return nil, unusable(reason, fmt.Sprintf("element %d is not a count", i))

@@ -9,6 +9,9 @@ import (
 // The readers below give what follows the value, and false when the value is not what
 // was asked for or is not all there. Which of the two it was, skip tells.
 
+// is tells whether the next value has a type. Nothing is of no type.
+func is(b []byte, t msgp.Type) bool { return msgp.NextType(b) == t }
+
 // skip passes over one value of any kind. It keeps a count of values to come in the
 // place of a stack, so nesting costs nothing. It fails only on bytes that are not
 // msgpack.
@@ -16,11 +19,11 @@ func skip(b []byte) ([]byte, bool) {
 	for pending := 1; pending > 0; pending-- {
 		var err error
 		var n uint32
-		switch msgp.NextType(b) {
-		case msgp.ArrayType:
+		switch {
+		case is(b, msgp.ArrayType):
 			n, b, err = msgp.ReadArrayHeaderBytes(b)
 			pending += int(n)
-		case msgp.MapType:
+		case is(b, msgp.MapType):
 			n, b, err = msgp.ReadMapHeaderBytes(b)
 			pending += 2 * int(n)
 		default:
@@ -47,29 +50,35 @@ func mapHeader(b []byte) (int, []byte, bool) {
 
 // text reads a string in place.
 func text(b []byte) ([]byte, []byte, bool) {
-	if len(b) == 0 || msgp.NextType(b) != msgp.StrType {
+	if !is(b, msgp.StrType) {
 		return nil, b, false
 	}
 	s, rest, err := msgp.ReadStringZC(b)
 	return s, rest, err == nil
 }
 
-// count reads an integer of any width that is not negative.
-func count(b []byte) (uint64, []byte, bool) {
-	n, rest, err := msgp.ReadUint64Bytes(b)
+// small reads an integer of any width that fits 32 bits and is not negative.
+func small(b []byte) (uint32, []byte, bool) {
+	n, rest, err := msgp.ReadUint32Bytes(b)
+	return n, rest, err == nil
+}
+
+// signed reads an integer of any width that fits 63 bits and a sign.
+func signed(b []byte) (int64, []byte, bool) {
+	n, rest, err := msgp.ReadInt64Bytes(b)
 	return n, rest, err == nil
 }
 
 // number reads an integer of any width or a float.
 func number(b []byte) (float64, []byte, bool) {
-	switch msgp.NextType(b) {
-	case msgp.Float64Type:
+	switch {
+	case is(b, msgp.Float64Type):
 		f, rest, err := msgp.ReadFloat64Bytes(b)
 		return f, rest, err == nil
-	case msgp.Float32Type:
+	case is(b, msgp.Float32Type):
 		f, rest, err := msgp.ReadFloat32Bytes(b)
 		return float64(f), rest, err == nil
-	case msgp.UintType:
+	case is(b, msgp.UintType):
 		n, rest, err := msgp.ReadUint64Bytes(b)
 		return float64(n), rest, err == nil
 	default:
@@ -99,7 +108,7 @@ func token(b []byte) (uint32, []byte, bool) {
 
 // isNil passes over a nil.
 func isNil(b []byte) ([]byte, bool) {
-	if len(b) == 0 || msgp.NextType(b) != msgp.NilType {
+	if !is(b, msgp.NilType) {
 		return b, false
 	}
 	return b[1:], true
