@@ -69,8 +69,8 @@ type Event struct {
 	Tokens    []uint32
 	Bigram    bool
 	BlockSize uint32 // units per block, 0 in placeholders
-	// Salt and LoRA are the namespace of the prompt. The salt comes with the first
-	// block of a prompt only, and changes what follows.
+	// Salt and LoRA are the namespace of the prompt. vLLM sends the salt with the first
+	// block of a prompt only, and it changes what follows; SGLang may repeat it.
 	Salt string
 	LoRA string
 	// Extra digests, per block, what else is part of its hash: multimodal items and

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/pointsman/pointsman/statesvc/kvevents"
 	"github.com/tinylib/msgp/msgp"
 )
@@ -17,12 +19,16 @@ const (
 	MaxBatchEvents = 1 << 18 // about 40 MB
 )
 
-// What is kept from batch to batch: above the usual, far below the limits.
+// What is kept from batch to batch, about 1 MB: above what a step of an engine stores,
+// far below the limits.
 const (
-	keptTokens = 1 << 18
-	keptHashes = 1 << 16
-	keptEvents = 1 << 12
+	keptTokens = 1 << 16
+	keptHashes = 1 << 14
+	keptEvents = 1 << 11
 )
+
+// smallestEvent is the size of the smallest event there is, a removal of nothing.
+const smallestEvent = 15
 
 // Decoder decodes batches of KV events. The zero value is ready. It is for one goroutine
 // and may serve many streams; what it decoded is valid until the next Decode.
@@ -106,6 +112,7 @@ func (d *Decoder) events(b []byte, batch *kvevents.Batch) ([]byte, error) {
 	if !ok {
 		return nil, broken(b, "its events are not an array")
 	}
+	batch.Events = slices.Grow(batch.Events, min(n, len(rest)/smallestEvent, MaxBatchEvents))
 	for range n {
 		if len(batch.Events) == MaxBatchEvents {
 			batch.Dropped.TooLarge++

@@ -83,6 +83,22 @@ func TestDecode_aBatchHasLimits(t *testing.T) {
 	}
 }
 
+// TestDecode_allLimitsAtOnce reaches every limit in one batch. What is allocated in all
+// bounds what is held.
+func TestDecode_allLimitsAtOnce(t *testing.T) {
+	content := append(msgp.AppendArrayHeader(nil, engine.MaxEventHashes), slices.Repeat([]byte{0x91, 5}, engine.MaxEventHashes)...)
+	events := slices.Repeat([][]byte{stored(pair{"token_ids", zeros(engine.MaxEventTokens)})}, engine.MaxBatchTokens/engine.MaxEventTokens)
+	events = append(events, slices.Repeat([][]byte{stored(pair{"block_hashes", zeros(engine.MaxEventHashes)},
+		pair{"token_ids", arr()}, pair{"extra_keys", content})}, engine.MaxBatchHashes/engine.MaxEventHashes)...)
+	events = append(events, slices.Repeat([][]byte{arr(str("AllBlocksCleared"))}, engine.MaxBatchEvents)...)
+	payload := batchBytes(events...)
+	var d engine.Decoder
+	var b kvevents.Batch
+	bytes := allocated(func() { require.NoError(t, d.Decode(payload, &b)) })
+	require.Len(t, b.Events, engine.MaxBatchEvents)
+	require.Less(t, bytes, uint64(200<<20))
+}
+
 // TestDecode_claimsAreNotBelieved has lists that claim to be longer than the payload.
 func TestDecode_claimsAreNotBelieved(t *testing.T) {
 	huge := raw(0xdd, 0x7f, 0xff, 0xff, 0xff)

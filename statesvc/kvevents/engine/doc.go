@@ -37,7 +37,7 @@
 //
 // # Bounds
 //
-// Decoding holds at most about 100 MB whatever the payload says: [MaxBatchEvents] events,
+// Decoding holds at most about 200 MB whatever the payload says: [MaxBatchEvents] events,
 // [MaxBatchHashes] hashes with a digest each and [MaxBatchTokens] tokens. Tokens beyond
 // that, or beyond [MaxEventTokens] in one event, are read over, and the event stays with
 // its hashes. Counts in the payload are believed only as far as there are bytes behind

@@ -83,6 +83,7 @@ func TestDecode_groups(t *testing.T) {
 		"only a window":      {nil, num(64), kvevents.ScopeWindow, 64},
 		"state":              {str("mamba"), nil, kvevents.ScopeOther, 0},
 		"chunks":             {str("chunked_local_attention"), num(64), kvevents.ScopeOther, 0},
+		"no name":            {str(""), nil, kvevents.ScopeUnsaid, 0},
 		"unheard of":         {str("a kind with a name longer than any"), nil, kvevents.ScopeOther, 0},
 	} {
 		e := one(t, stored(pair{"kv_cache_spec_kind", c.kind}, pair{"kv_cache_spec_sliding_window", c.window}, pair{"group_idx", num(3)}))
