@@ -146,7 +146,7 @@ func (r *Request) account(b *bucket.Bucket, picked bucket.Selection) {
 			r.ctx.Counters.add(UnboundRejected)
 		case pick.Bind && e != nil && e.State != policy.BindingUnavailable && !r.memo.cut:
 			r.ctx.Counters.add(UnboundRounds)
-		case pick.Bind:
+		case pick.Bind || (e != nil && e.State == policy.BindingUnavailable):
 			r.ctx.Counters.add(UnboundUnavailable)
 		}
 	}

@@ -177,7 +177,10 @@ func TestCacheAware_thresholds(t *testing.T) {
 // any size.
 func TestCacheAware_matched_tokens(t *testing.T) {
 	for _, tt := range []struct{ input, depth, blocks, want uint64 }{
-		{10, 1, 3, 3}, {10, 2, 3, 6}, {10, 3, 3, 10}, {10, 4, 3, 10},
+		{10, 1, 3, 3},
+		{10, 2, 3, 6},
+		{10, 3, 3, 10},
+		{10, 4, 3, 10},
 		{math.MaxUint64, 1, 1, math.MaxUint64},
 		{math.MaxUint64, math.MaxUint64, math.MaxUint64, math.MaxUint64},
 		{math.MaxUint64, 1, 2, math.MaxUint64 / 2},
@@ -357,7 +360,10 @@ func TestCacheAware_saturation_floor(t *testing.T) {
 	k.waiting(9, 9, 2).wants(2, core.ReasonNoCacheCandidate, core.CacheWorkerQueued)
 	k.waiting(9, 9, -1).wants(1, core.ReasonSaturationPin, core.CacheAllQueued) // unknown does not count
 	k.loads.SetInflight(k.engines[1], 2)
-	k.wants(0, core.ReasonSaturationPin, core.CacheAllQueued) // equals by ID
+	k.wants(0, core.ReasonSaturationPin, core.CacheAllQueued)             // equals by ID
+	k.hold(0, 95).wants(0, core.ReasonSaturationPin, core.CacheAllQueued) // whichever holds more
+	k.loads.SetReport(k.engines[2], &core.LoadReport{Running: core.Known(1)})
+	k.wants(0, core.ReasonSaturationPin, core.CacheAllQueued) // a report without a queue does not count either
 	k.waiting(9, 4, 9).wants(1, core.ReasonCacheCandidate, core.CacheHit)
 	k.limits = capInflight(2)
 	k.waiting(9, 9, 9)
@@ -466,19 +472,41 @@ func TestCacheAware_miss_choices(t *testing.T) {
 	}
 }
 
-// Pairs of a mixed set need not be in order: the exact minimum goes by the set.
+// Pairs of a mixed set need not be in order: w0001 is below w0002 by its report,
+// w0000 below w0001 and w0002 below w0000 by requests in flight. The exact minimum
+// goes by the set, so by requests in flight for all.
 func TestCacheAware_exact_minimum_of_a_mixed_set(t *testing.T) {
 	k := newKitchen(t, 3)
-	k.caching.MinLoadChoices = 3
-	k.pressed(9, 0, 0).waiting(-1)
-	k.loads.SetInflight(k.engines[0], 0)
-	k.loads.SetInflight(k.engines[1], 5)
-	k.loads.SetInflight(k.engines[2], 1)
-	k.pressed(9, 0, 5)
+	k.pressed(0, 0, 9)
 	k.loads.SetReport(k.engines[0], nil)
+	for i, n := range []uint64{3, 5, 1} {
+		k.loads.SetInflight(k.engines[i], n)
+	}
 	for seed := range uint64(50) {
+		for _, k.caching.MinLoadChoices = range []int{3, 4} {
+			k.req.Rand = coretest.Request(seed).Rand
+			k.wants(2, core.ReasonNoCacheCandidate, core.CacheMiss)
+		}
+	}
+}
+
+// Equals of the exact minimum are drawn evenly.
+func TestCacheAware_exact_minimum_is_even(t *testing.T) {
+	k := newKitchen(t, 6)
+	k.caching.MinLoadChoices = 6
+	k.loads.SetInflight(k.engines[2], 1)
+	p := cacheAware(t, k.caching, k.limits, k.loads, k.prefixes)
+	counts := make([]int, 6)
+	for seed := range uint64(5000) {
 		k.req.Rand = coretest.Request(seed).Rand
-		k.wants(0, core.ReasonNoCacheCandidate, core.CacheMiss)
+		counts[take(t, p, k.engines, k.req).Slot]++
+	}
+	for i, n := range counts {
+		if i == 2 {
+			require.Zero(t, n)
+		} else {
+			require.InDelta(t, 1000, n, 150, "engine %d", i)
+		}
 	}
 }
 

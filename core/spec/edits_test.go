@@ -3,7 +3,6 @@ package spec
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io/fs"
 	"math/rand/v2"
 	"slices"
@@ -214,7 +213,7 @@ func editedIsSound(t *testing.T, text string, r *rand.Rand) bool {
 	cfg, err := decodeWithout([]byte(edited), nil)
 	if err != nil {
 		var problems Problems
-		require.True(t, errors.As(err, &problems), edited)
+		require.ErrorAs(t, err, &problems, edited)
 		require.NotEmpty(t, problems)
 		named := path == ""
 		for _, p := range problems {

@@ -28,8 +28,7 @@ func everything(t *testing.T, doc string) *Config {
 func findings(t *testing.T, doc string) (lines []string) {
 	t.Helper()
 	_, err := decodeWithout([]byte(doc), nil)
-	var problems Problems
-	if errors.As(err, &problems) {
+	if problems, ok := errors.AsType[Problems](err); ok {
 		for _, p := range problems {
 			lines = append(lines, p.String())
 		}

@@ -8,8 +8,10 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/fleet"
 	"github.com/pointsman/pointsman/core/flow"
+	"github.com/pointsman/pointsman/core/policy"
 	"github.com/pointsman/pointsman/core/spec"
 	"github.com/pointsman/pointsman/wasmfilter/internal/abi"
 	"github.com/pointsman/pointsman/wasmfilter/internal/host"
@@ -29,6 +31,7 @@ type plugin struct {
 	waiting  []*stream  // requests that wait for their body
 	idle     []*stream  // streams that are over, for reuse
 	sync     syncer
+	calls    calls
 	metrics  metrics
 	receipts bool
 	line     []byte // receipt being written
@@ -71,7 +74,8 @@ func (p *plugin) start(document []byte) error {
 	cfg = spec.Defaults(cfg)
 	members := fleet.New(cfg.BreakerConfig(), cfg.Static())
 	seed, offset := seeds(cfg)
-	router, err := spec.Build(cfg, spec.Handles{Load: members, Offset: offset})
+	views := &flow.Views{}
+	router, err := spec.Build(cfg, spec.Handles{Load: members, Bindings: views, Prefixes: views, Offset: offset})
 	if err != nil {
 		return err
 	}
@@ -79,11 +83,36 @@ func (p *plugin) start(document []byte) error {
 	p.flow = flow.NewContext(cfg, router, members, seed)
 	p.needs = p.flow.Needs()
 	p.receipts = cfg.Receipts == spec.ReceiptsLog
-	if err := p.sync.configure(cfg); err != nil {
+	if err := p.connect(views); err != nil {
 		return err
 	}
 	p.announce()
 	return p.setTick()
+}
+
+// connect prepares the calls to the state service, if there is one.
+func (p *plugin) connect(views *flow.Views) error {
+	var headers [][2]string
+	state := p.config.State
+	if state != nil {
+		var err error
+		if headers, err = stateHeaders(state); err != nil {
+			return err
+		}
+	}
+	p.sync.configure(p.config, headers)
+	if state == nil {
+		return nil
+	}
+	p.calls = calls{cluster: state.Cluster, common: headers}
+	p.flow.UseState(flow.State{
+		Views: views, Wants: flow.WantsOf(p.flow.Router), Key: p.sync.request.Context,
+		SessionIdle:   uint32(p.config.BindingIdle(policy.KeySession)),
+		RoutingIdle:   uint32(p.config.BindingIdle(policy.KeyRouting)),
+		ObserveWithin: core.Instant(*state.ObserveTimeoutMillis),
+		BindWithin:    core.Instant(*state.BindTimeoutMillis),
+	})
+	return nil
 }
 
 // setTick asks the host for the period that fits, if it is not the present one.
@@ -156,7 +185,27 @@ func (p *plugin) Tick() {
 
 // CallDone implements abi.Plugin.
 func (p *plugin) CallDone(call uint32, headers, bodySize int) {
+	if waiting, ok := p.calls.done(call); ok {
+		p.answered(&waiting, headers, bodySize)
+		return
+	}
 	p.sync.reply(p, call, headers, bodySize)
+}
+
+// answered brings a waiting request its answer. The stream is the effective
+// context meanwhile.
+func (p *plugin) answered(w *call, headers, bodySize int) {
+	p.event = w.answer(headers, bodySize)
+	p.event.Now = p.clock.Now()
+	if w.stream.request == nil {
+		return
+	}
+	if err := abi.SetEffectiveContext(w.stream.id); err == nil {
+		w.stream.perform(w.stream.request.Step(&p.event), true)
+	}
+	if err := abi.SetEffectiveContext(p.id); err != nil {
+		logf(abi.LevelError, "plugin context cannot be restored: %v", err)
+	}
 }
 
 // await notes a stream that waits for its body. One that is noted still, from a

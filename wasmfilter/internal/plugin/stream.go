@@ -172,6 +172,7 @@ func (s *stream) action() abi.Action {
 // perform carries out effects in order. Outside the stream's own callbacks a
 // held request is resumed by a call, inside by the callback's answer.
 func (s *stream) perform(effects []flow.Effect, outside bool) {
+	var unasked flow.Event
 	for i := range effects {
 		e := &effects[i]
 		switch e.Kind {
@@ -193,8 +194,21 @@ func (s *stream) perform(effects []flow.Effect, outside bool) {
 			s.plugin.record(s.request)
 		case flow.EffectFault:
 			s.plugin.fault(e.Fault)
-		case flow.EffectNone, flow.EffectObserve, flow.EffectBind:
+		case flow.EffectObserve:
+			if !s.plugin.calls.observe(s, e) {
+				unasked = flow.Event{Kind: flow.EventObserved, Call: e.Call}
+			}
+		case flow.EffectBind:
+			if !s.plugin.calls.bind(s, e) {
+				unasked = flow.Event{Kind: flow.EventBound, Call: e.Call}
+			}
+		case flow.EffectNone:
 		}
+	}
+	if unasked.Kind != flow.EventNone {
+		// The host takes no call, so its answer is known.
+		unasked.Now = s.plugin.clock.Now()
+		s.perform(s.request.Step(&unasked), outside)
 	}
 }
 

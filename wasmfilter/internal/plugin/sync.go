@@ -3,8 +3,8 @@ package plugin
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/spec"
@@ -41,33 +41,19 @@ type syncer struct {
 	failed  counter
 }
 
-func (s *syncer) configure(cfg *spec.Config) error {
+// configure takes the headers of calls to the state service.
+func (s *syncer) configure(cfg *spec.Config, headers [][2]string) {
 	s.tick = spec.DefaultSync
 	s.done.name = "pointsman_sync_total_outcome=ok"
 	s.failed.name = "pointsman_sync_total_outcome=failed"
 	if cfg.State == nil {
-		return nil
+		return
 	}
 	s.tick = uint32(*cfg.State.SyncIntervalMillis)
 	s.timeout = uint32(*cfg.State.TimeoutMillis)
 	s.cluster = cfg.State.Cluster
-	headers := [][2]string{
-		{":method", "POST"},
-		{":path", wire.SyncPath},
-		{":authority", cfg.State.Authority},
-		{"content-type", wire.ContentType},
-		{"accept", wire.ContentType},
-	}
-	if name := cfg.State.TokenEnv; name != "" {
-		token, ok := syscall.Getenv(name)
-		if !ok || strings.TrimSpace(token) == "" {
-			return fmt.Errorf("state.token_env: the environment variable %s is not set in the VM; pass it in vm_config.environment_variables", name)
-		}
-		headers = append(headers, [2]string{"authorization", "Bearer " + strings.TrimSpace(token)})
-	}
-	s.headers = abi.AppendPairs(nil, headers)
+	s.headers = abi.AppendPairs(nil, append(slices.Clip(headers), [2]string{":path", wire.SyncPath}))
 	s.request = wire.SyncRequest{Context: key(), Proxy: cfg.Proxy, TickMillis: s.tick, FilterVersion: version.Version}
-	return nil
 }
 
 // key draws the context's name: contexts cannot tell which worker they are on,
@@ -124,6 +110,7 @@ func (s *syncer) fill(p *plugin, now core.Instant) {
 	r.Workers = r.Workers[:0]
 	if !r.Idle {
 		r.Workers = p.flow.Fleet.Gauges(r.Workers, now, s.tick)
+		r.Used = p.flow.UsedBindings(r.Used[:0])
 	}
 	s.buffer = wire.AppendSyncRequest(s.buffer[:0], r)
 }
