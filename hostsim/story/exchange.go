@@ -57,7 +57,7 @@ func (r *run) show() {
 		}
 		s := e.State()
 		for ; e.shown < len(s.Receipts); e.shown++ {
-			r.printReceipt(e.id, s.Receipts[e.shown])
+			r.printReceipt(e.id, s.Receipts[e.shown], false)
 		}
 		e.decided = r.printOutcome(e, &s)
 	}
