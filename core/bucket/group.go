@@ -38,7 +38,7 @@ func (g *EngineGroup) Policy() Policy { return g.policy }
 // and are available. Without any it returns a *core.NoCandidatesError and does
 // not call the policy. Errors carry the bucket and the stage.
 func (g *EngineGroup) Pick(registry Registry, bucket string, req *core.BucketRequest) (core.Pick, error) {
-	g.filter(registry, req)
+	g.filter(registry, bucket, req)
 	return g.choose(g.candidates, bucket, req)
 }
 
@@ -65,14 +65,21 @@ func (g *EngineGroup) missing(bucket string) error {
 	return &core.NoCandidatesError{Bucket: bucket, Stage: g.Stage()}
 }
 
-func (g *EngineGroup) filter(registry Registry, req *core.BucketRequest) {
+// filter lists the candidates: available members, and the one that the request
+// is bound to even if it drains.
+func (g *EngineGroup) filter(registry Registry, bucket string, req *core.BucketRequest) {
 	model := req.Asked
 	if model == "" {
 		model = req.Model
 	}
+	var placed core.WorkerID
+	if req.Placed != nil {
+		placed = req.Placed.Placed(bucket, g.Stage())
+	}
 	g.candidates = g.candidates[:0]
 	for _, w := range g.roster.workers(registry, model) {
-		if registry.Available(w, req.Now) && !slices.Contains(req.Excluded, w) {
+		takes := registry.Available(w, req.Now) || (w.ID == placed && registry.Drains(w, req.Now))
+		if takes && !slices.Contains(req.Excluded, w) {
 			g.candidates = append(g.candidates, w)
 		}
 	}

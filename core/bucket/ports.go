@@ -26,4 +26,6 @@ type Registry interface {
 	// healthy, not draining, and its breaker would let the request through. It
 	// changes nothing.
 	Available(w *core.Worker, now core.Instant) bool
+	// Drains reports whether an engine would be available, were it not draining.
+	Drains(w *core.Worker, now core.Instant) bool
 }

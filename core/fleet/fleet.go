@@ -122,6 +122,12 @@ func (f *Fleet) Available(w *core.Worker, now core.Instant) bool {
 	return r != nil && w.Healthy && !w.Draining && r.breaker.Allows(now)
 }
 
+// Drains reports whether the worker would be available, were it not draining.
+func (f *Fleet) Drains(w *core.Worker, now core.Instant) bool {
+	r := f.at(w)
+	return r != nil && w.Healthy && w.Draining && r.breaker.Allows(now)
+}
+
 // Report gives the worker's fresh load report.
 func (f *Fleet) Report(w *core.Worker, now core.Instant) (*core.LoadReport, bool) {
 	r := f.at(w)
