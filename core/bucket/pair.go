@@ -21,8 +21,8 @@ func (p *pair) engineGroups() []*EngineGroup { return []*EngineGroup{p.prefill, 
 // policy chooses them, until a decode engine joins the prefill engine. A prefill
 // engine that none joins is discarded.
 func (p *pair) pick(registry Registry, bucket string, req *core.BucketRequest, kept Selection) (Selection, error) {
-	p.prefill.filter(registry, req)
-	p.decode.filter(registry, req)
+	p.prefill.filter(registry, bucket, req)
+	p.decode.filter(registry, bucket, req)
 	if err := p.match(bucket); err != nil {
 		return Selection{}, err
 	}

@@ -30,4 +30,6 @@ type Registry interface {
 	// alone: at every instant at which this is so, the answers for one version
 	// are the same. False is always safe.
 	Settled() bool
+	// Drains reports whether an engine would be available, were it not draining.
+	Drains(w *core.Worker, now core.Instant) bool
 }

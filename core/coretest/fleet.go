@@ -93,3 +93,9 @@ func (f *Fleet) Available(w *core.Worker, now core.Instant) bool {
 	row := &f.rows[w.Slot]
 	return row.owner == w && w.Healthy && !w.Draining && row.door.Allows(now)
 }
+
+// Drains reports whether w would be available, were it not draining.
+func (f *Fleet) Drains(w *core.Worker, now core.Instant) bool {
+	row := &f.rows[w.Slot]
+	return row.owner == w && w.Healthy && w.Draining && row.door.Allows(now)
+}

@@ -128,6 +128,12 @@ func (f *Fleet) Available(w *core.Worker, now core.Instant) bool {
 // it takes until the next Expire to be so again.
 func (f *Fleet) Settled() bool { return !f.ajar }
 
+// Drains reports whether the worker would be available, were it not draining.
+func (f *Fleet) Drains(w *core.Worker, now core.Instant) bool {
+	r := f.at(w)
+	return r != nil && w.Healthy && w.Draining && r.breaker.Allows(now)
+}
+
 // Report gives the worker's fresh load report.
 func (f *Fleet) Report(w *core.Worker, now core.Instant) (*core.LoadReport, bool) {
 	r := f.at(w)

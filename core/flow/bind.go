@@ -120,11 +120,18 @@ func (r *Request) resume(kept bucket.Selection) {
 // reports whether none is missing.
 func (r *Request) present(s bucket.Selection) (left bucket.Selection, whole bool) {
 	for _, stage := range stages() {
-		if pick, ok := s.Pick(stage); ok && !r.ctx.Fleet.Available(pick.Worker, r.bucket.Now) {
+		if pick, ok := s.Pick(stage); ok && !r.takes(pick) {
 			s = s.Without(stage)
 		}
 	}
 	return s, s.Whole()
+}
+
+// takes reports whether a picked engine still takes the request. One that drains
+// takes what was bound to it, and no new placement.
+func (r *Request) takes(pick core.Pick) bool {
+	f, now := r.ctx.Fleet, r.bucket.Now
+	return f.Available(pick.Worker, now) || (!pick.Bind && f.Drains(pick.Worker, now))
 }
 
 // account counts placements that nobody stored, and notes bindings that were

@@ -87,6 +87,16 @@ func (r *Request) binding(s policy.Scope) policy.Binding {
 	return m.entries[at].Binding
 }
 
+// Placed is the engine that the key of one group is bound to (core.Placements).
+func (m *memo) Placed(bucketID string, stage core.Stage) core.WorkerID {
+	for i := range m.entries {
+		if e := &m.entries[i]; e.scope.Stage == stage && e.scope.Bucket == bucketID {
+			return e.Worker
+		}
+	}
+	return ""
+}
+
 // entryOf gives the scope that a pick of a stage was made by, nil when its policy
 // read none of this bucket.
 func (m *memo) entryOf(bucketID string, stage core.Stage) *entry {

@@ -124,6 +124,9 @@ func (r *Request) observed(now core.Instant, reply *wire.ObserveReply, outcome C
 			m.lookups = append(m.lookups, newLookup(&reply.Lookups[i]))
 		}
 	}
+	if len(m.entries) > 0 {
+		r.bucket.Placed = m
+	}
 	r.choose(m.target)
 }
 
@@ -139,7 +142,10 @@ func (r *Request) recall(e *entry) {
 	at, ok := slices.BinarySearchFunc(serving, id, func(w *core.Worker, id core.WorkerID) int {
 		return strings.Compare(string(w.ID), string(id))
 	})
-	if ok && r.ctx.Fleet.Available(serving[at], r.bucket.Now) {
+	if !ok {
+		return
+	}
+	if w, now := serving[at], r.bucket.Now; r.ctx.Fleet.Available(w, now) || r.ctx.Fleet.Drains(w, now) {
 		e.Binding, e.remembered = policy.Binding{State: policy.BindingBound, Worker: id}, true
 	}
 }

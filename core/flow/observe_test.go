@@ -8,6 +8,7 @@ import (
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/bucket"
 	"github.com/pointsman/pointsman/core/policy"
+	"github.com/pointsman/pointsman/core/spec"
 	"github.com/pointsman/pointsman/core/wire"
 	"github.com/stretchr/testify/require"
 )
@@ -277,4 +278,35 @@ func TestBind_needs_a_scope_of_its_own_bucket(t *testing.T) {
 	s.requireRouted(r, s.observed(r, effects), "e1")
 	require.Equal(t, uint64(1), s.Counters[UnboundUnavailable])
 	require.Empty(t, s.store)
+}
+
+// A target that makes no sense is refused before anybody is asked.
+func TestObserve_is_not_asked_for_a_request_that_is_refused(t *testing.T) {
+	s := newScene(t, engines(1)...)
+	s.plain("all", 100, "e0")
+	resolver, err := bucket.NewResolver(s.buckets, bucket.Preferences{TTFT: bucket.PreferenceSLOFirst})
+	require.NoError(t, err)
+	s.routeTo = func(string, spec.Adapters) (spec.Target, bool) {
+		return spec.Target{Model: "m", Asked: "m", Resolver: resolver}, true
+	}
+	r, ev := s.NewRequest(), s.headers()
+	ev.SessionHeader, ev.TTFTHeader = "alice", "soon"
+	r.Step(&ev)
+	code, _ := refusal(t, r.Step(&Event{Kind: EventBody, Body: `{"model":"m"}`}))
+	require.Equal(t, CodeBadRequest, code)
+	require.Zero(t, s.calls)
+}
+
+func TestUsed_bindings_beyond_one_sync_are_counted(t *testing.T) {
+	s := newScene(t, engines(1)...)
+	s.plain("all", 100, "e0")
+	for i := range maxUsed + 2 {
+		session := fmt.Sprint("s", i)
+		r, effects := s.ask(session)
+		s.bound(r, s.observed(r, effects))
+		r, effects = s.ask(session)
+		s.observed(r, effects)
+	}
+	require.Equal(t, uint64(2), s.Counters[UsedDropped])
+	require.Len(t, s.UsedBindings(nil), maxUsed)
 }

@@ -47,7 +47,7 @@ func (p *CacheAware) unqueued(engines []*core.Worker, now core.Instant) (pool []
 func (p *CacheAware) least(pool []*core.Worker, req *core.PickRequest) (winner *core.Worker, load pressure.Side) {
 	var set pressure.Set
 	for _, w := range pool {
-		set.Add(p.observe(w, req.Now))
+		p.add(&set, w, req.Now)
 	}
 	ties := 0
 	for _, w := range pool {

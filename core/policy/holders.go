@@ -30,11 +30,24 @@ func (p *CacheAware) gather(engines []*core.Worker, req *core.PickRequest) {
 			continue
 		}
 		if matched := held(req.Input, depth, p.lookup.Blocks); p.enough(matched, req.Input) {
-			all.Add(p.observe(w, req.Now))
+			p.add(&all, w, req.Now)
 			p.hits = append(p.hits, hit{i, matched})
 		}
 	}
 	p.keep(engines, req, all, p.caching.candidates(len(engines)))
+}
+
+// add takes an engine into a set. It reads reports while they still matter, and
+// no requests in flight, which say nothing of what the set compares by.
+func (p *CacheAware) add(set *pressure.Set, w *core.Worker, now core.Instant) {
+	if set.Source() == pressure.SourceInflight {
+		return
+	}
+	var side pressure.Side
+	if report, fresh := p.loads.Report(w, now); fresh {
+		side.Report = report
+	}
+	set.Add(side)
 }
 
 // enough applies the thresholds; both are met at equality.
