@@ -39,7 +39,11 @@ func (e *nativeExchange) step(ev *flow.Event) {
 			e.filter.fault(effect.Fault)
 		case flow.EffectSplice:
 			e.body = slices.Insert(e.body, effect.Offset, []byte(effect.Text)...)
-		case flow.EffectNone, flow.EffectStrip, flow.EffectObserve, flow.EffectBind:
+		case flow.EffectObserve:
+			e.observe(&effect)
+		case flow.EffectBind:
+			e.bind(&effect)
+		case flow.EffectNone, flow.EffectStrip:
 		}
 	}
 	if answered {
@@ -81,6 +85,7 @@ func (e *nativeExchange) Data(chunk []byte, end bool) {
 	}
 	if end {
 		e.step(&flow.Event{Kind: flow.EventBody, Now: e.filter.now(), Body: string(e.body)})
+		e.filter.runQueue()
 		return
 	}
 	e.step(&flow.Event{Kind: flow.EventBodyPart, Now: e.filter.now(), Size: uint64(len(e.body))})
