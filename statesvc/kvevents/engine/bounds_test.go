@@ -96,7 +96,7 @@ func TestDecode_allLimitsAtOnce(t *testing.T) {
 	var b kvevents.Batch
 	bytes := allocated(func() { require.NoError(t, d.Decode(payload, &b)) })
 	require.Len(t, b.Events, engine.MaxBatchEvents)
-	require.Less(t, bytes, uint64(200<<20))
+	require.Less(t, bytes, uint64(256<<20))
 }
 
 // TestDecode_claimsAreNotBelieved has lists that claim to be longer than the payload.
