@@ -68,8 +68,8 @@ func TestDecode_aBatchHasLimits(t *testing.T) {
 			kvevents.Drops{TooLarge: 4},
 		},
 		"bad ones do not count": {
-			slices.Repeat([][]byte{stored(pair{"token_ids", zeros(engine.MaxEventTokens)}, pair{"medium", num(1)})}, share+2),
-			0,
+			append(slices.Repeat([][]byte{stored(pair{"token_ids", zeros(engine.MaxEventTokens)}, pair{"medium", num(1)})}, share+2), full),
+			1,
 			kvevents.Drops{Malformed: uint32(share + 2)},
 		},
 	} {
