@@ -5,8 +5,6 @@ package spec
 // them by name.
 func pending() []string {
 	return []string{
-		PolicySessionAware,
-		PolicySticky,
 		PolicyCacheAware,
 	}
 }

@@ -53,11 +53,11 @@ func policyOf(t *testing.T, members string) *Policy {
 func TestPending_policies_are_refused(t *testing.T) {
 	for _, name := range pending() {
 		require.Contains(t, policies(), name)
-		want := []string{`models.m.buckets[0].groups.plain.policy.type: "` + name + `" is not in this version; use round_robin, random, power_of_two, load_based or consistent_hash`}
+		want := []string{`models.m.buckets[0].groups.plain.policy.type: "` + name + `" is not in this version; use round_robin, random, power_of_two, load_based, consistent_hash, session_aware or sticky`}
 		require.Equal(t, want, problemsOf(t, hashed("", `"type": "`+name+`"`)))
 		require.Equal(t, want, problemsOf(t, hashed(`"session": {"header": "x-s", "idle_secs": 9}, "routing_key": {"idle_secs": 9}, `, `"type": "`+name+`", "worker_queue_limit": 0, "fallback": "x"`)))
-		require.Equal(t, []string{`models.m.buckets[0].groups.plain.policy.fallback: has no effect on random; leave it out`},
-			problemsOf(t, hashed("", `"type": "random", "fallback": "random"`)), "a pending policy is no advice")
+		require.Equal(t, []string{`models.m.buckets[0].groups.plain.policy.source: has no effect on random; leave it out`},
+			problemsOf(t, hashed("", `"type": "random", "source": "local"`)), "a pending policy is no advice")
 		require.Error(t, Validate(everything(t, hashed("", `"type": "`+name+`"`))))
 	}
 }
@@ -223,5 +223,15 @@ func TestPolicy_caching(t *testing.T) {
 	require.Nil(t, policyOf(t, `"type": "cache_aware", "pressure_guard": false`).caching().Guard)
 	for _, fallback := range []string{"round_robin", "random", "power_of_two", "load_based"} {
 		policyOf(t, `"type": "sticky", "fallback": "`+fallback+`"`)
+	}
+}
+
+// Without a state service nobody keeps bindings.
+func TestValidate_bindings_need_a_state_service(t *testing.T) {
+	for name, key := range map[string]string{PolicySessionAware: "session", PolicySticky: "routing"} {
+		document := `{"version": 1, "workers": [{"address": "127.0.0.1:1", "models": ["m"]}], "models": {"m": {"buckets": [{"id": "b", "groups": {"plain": {"policy": {"type": "` + name + `"}}}}]}}}`
+		require.Equal(t, []string{
+			`models.m.buckets[0].groups.plain.policy.type: "` + name + `" binds keys in the state service, and there is no "state"; write "state": {"cluster": ...}, or use "consistent_hash" with "key": "` + key + `", which needs none`,
+		}, problemsOf(t, document))
 	}
 }

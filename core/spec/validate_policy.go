@@ -31,6 +31,7 @@ func (v *validator) policy(at string, stage core.Stage, p *Policy) {
 	default:
 		v.tuning(at, p)
 		v.parameters(at, stage, p)
+		v.store(at, p)
 	}
 	if p.Admission == nil {
 		return
@@ -38,6 +39,16 @@ func (v *validator) policy(at string, stage core.Stage, p *Policy) {
 	for _, problem := range p.Admission.Validate("") {
 		path, reason, _ := strings.Cut(problem.Error(), ": ")
 		v.add(at+".admission"+path, reason, "")
+	}
+}
+
+// store refuses policies that bind keys where nobody keeps bindings: they would
+// place every key by hash, which another policy does openly.
+func (v *validator) store(at string, p *Policy) {
+	key := map[string]string{PolicySessionAware: "session", PolicySticky: "routing"}[p.Type]
+	if key != "" && v.cfg.State == nil && v.whole.fleet {
+		v.add(at+".type", strconv.Quote(p.Type)+" binds keys in the state service, and there is no \"state\"",
+			`write "state": {"cluster": ...}, or use "consistent_hash" with "key": "`+key+`", which needs none`)
 	}
 }
 

@@ -57,11 +57,11 @@ type Event struct {
 	Tier   Tier
 	Hashes []Hash
 
-	// KindStored from here to Extra. Without a parent the first block is the first of a prompt, except
-	// in a placeholder of an offload tier, which has no tokens either: Tokens is
-	// empty and the blocks are known by their hashes only. An event with more tokens
-	// than a decoder holds comes in that form too (Drops.Tokens); it may have a parent
-	// and a block size.
+	// KindStored from here to Extra. Without a parent the first block is the first of a
+	// prompt, except in a placeholder of an offload tier, which has no tokens either:
+	// Tokens is empty and the blocks are known by their hashes only. An event with more
+	// tokens than a decoder holds comes in that form too (Drops.Tokens); it may have a
+	// parent and a block size.
 	Parent    Hash
 	HasParent bool
 	// Tokens of the whole range. In bigram mode each unit is a pair, so there are two
@@ -116,7 +116,9 @@ type Batch struct {
 type Drops struct {
 	Malformed   uint32 // not an event, a missing or mistyped field
 	UnknownKind uint32 // a tag nobody knows
-	TooLarge    uint32 // more hashes or longer names than an event may have
+	// TooLarge: more hashes or a longer name than an event may have, or one event or
+	// hash too many for a batch.
+	TooLarge uint32
 	// Tokens counts stores that are in Events, but without their tokens, which were
 	// too many.
 	Tokens uint32

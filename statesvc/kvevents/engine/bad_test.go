@@ -167,11 +167,13 @@ func TestDecode_whatIsNoBatch(t *testing.T) {
 func TestDecode_everyCutIsAnError(t *testing.T) {
 	whole := batchBytes(
 		stored(pair{"extra_keys", arr(arr(str("salt"), nums(1, 2)), null())}), removed(),
+		stored(pair{"token_ids", arr(unsigned(200), unsigned(60_000), unsigned(100_000), unsigned(1<<32-1))}),
 		arr(str("BlockRemoved"), arr(bin(1, 2, 3, 4, 5, 6, 7, 8)), str("CPU")), null())
 	var d engine.Decoder
 	var b kvevents.Batch
 	require.NoError(t, d.Decode(whole, &b))
-	require.Len(t, b.Events, 3)
+	require.Len(t, b.Events, 4)
+	require.Equal(t, []uint32{200, 60_000, 100_000, 1<<32 - 1}, b.Events[2].Tokens)
 	for n := range whole {
 		require.ErrorIs(t, d.Decode(whole[:n], &b), &engine.Error{Reason: engine.ReasonNotMsgpack}, "%d bytes", n)
 		require.Empty(t, b.Events)

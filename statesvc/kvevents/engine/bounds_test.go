@@ -68,8 +68,8 @@ func TestDecode_aBatchHasLimits(t *testing.T) {
 			kvevents.Drops{TooLarge: 4},
 		},
 		"bad ones do not count": {
-			slices.Repeat([][]byte{stored(pair{"token_ids", zeros(engine.MaxEventTokens)}, pair{"medium", num(1)})}, share+2),
-			0,
+			append(slices.Repeat([][]byte{stored(pair{"token_ids", zeros(engine.MaxEventTokens)}, pair{"medium", num(1)})}, share+2), full),
+			1,
 			kvevents.Drops{Malformed: uint32(share + 2)},
 		},
 	} {
@@ -96,7 +96,7 @@ func TestDecode_allLimitsAtOnce(t *testing.T) {
 	var b kvevents.Batch
 	bytes := allocated(func() { require.NoError(t, d.Decode(payload, &b)) })
 	require.Len(t, b.Events, engine.MaxBatchEvents)
-	require.Less(t, bytes, uint64(200<<20))
+	require.Less(t, bytes, uint64(256<<20))
 }
 
 // TestDecode_claimsAreNotBelieved has lists that claim to be longer than the payload.

@@ -155,10 +155,10 @@ func (d *Decoder) gatherArray(b []byte) ([]byte, bool) {
 	return rest, ok
 }
 
-// field reads one field's value. A value of the wrong type makes the event malformed
-// and is passed over.
+// field reads one field's value. Nil is as good as absent. A value of the wrong type
+// makes the event malformed and is passed over.
 func (d *Decoder) field(id field, b []byte) ([]byte, bool) {
-	if rest, null := isNil(b); null && id != fieldTag && id != fieldHashes && id != fieldTokens {
+	if rest, null := isNil(b); null {
 		return rest, true
 	}
 	if rest, ok := d.value(id, b); ok {

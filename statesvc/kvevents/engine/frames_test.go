@@ -32,6 +32,7 @@ func TestFrames(t *testing.T) {
 		"live, short sequence": {engine.Live, [][]byte{topic, seq5[:7], payload}, engine.Message{}, engine.ReasonSequenceFrame},
 		"live, long sequence":  {engine.Live, [][]byte{topic, append([]byte{0}, seq5...), payload}, engine.Message{}, engine.ReasonSequenceFrame},
 		"live, below -1":       {engine.Live, [][]byte{topic, {0xff, 0, 0, 0, 0, 0, 0, 0}, payload}, engine.Message{}, engine.ReasonSequenceFrame},
+		"live, -2":             {engine.Live, [][]byte{topic, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe}, payload}, engine.Message{}, engine.ReasonSequenceFrame},
 		"replay":               {engine.Replayed, [][]byte{empty, topic, seq5, payload}, five, 0},
 		"replay, end":          {engine.Replayed, [][]byte{empty, empty, ended, empty}, end, 0},
 		"old replay":           {engine.Replayed, [][]byte{empty, seq5, payload}, bare, 0},

@@ -29,7 +29,7 @@ func skip(b []byte) ([]byte, bool) {
 		default:
 			b, err = msgp.Skip(b)
 		}
-		if err != nil || pending-1 > len(b) {
+		if err != nil {
 			return b, false
 		}
 	}

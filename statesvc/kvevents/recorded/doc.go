@@ -3,5 +3,5 @@
 // one JSON value per line; unknown keys are ignored, so a recording may carry notes.
 //
 // Readers stop at the first line they cannot read, with its number. A line may have at
-// most 64 MB.
+// most 32 MB.
 package recorded

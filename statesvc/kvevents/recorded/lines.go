@@ -10,7 +10,7 @@ import (
 	"iter"
 )
 
-const maxLine = 64 << 20
+const maxLine = 32 << 20
 
 // lines yields the JSON values of r, one a line.
 func lines[T any](r io.Reader) iter.Seq2[T, error] {
