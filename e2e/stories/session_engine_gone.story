@@ -1,4 +1,7 @@
-# A session whose engine is gone is placed anew; one whose engine came back follows it.
+# A session leaves an engine that is down, not one that drains.
+#
+# Trap of peers: stickiness that outlives health. An engine that drains keeps the
+# sessions it has and takes no new ones.
 
 config
 {"models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "session_aware"}}}}]}}}
@@ -27,12 +30,11 @@ session of m/all/plain -> A
 drain A
 ----
 
-drain B
+request new count=4
 ----
+new of 4      B 4
 
-heal B
-----
-
+# Its own session still comes.
 request second session=blue
 ----
 second all       picks A by session_primary of 2
@@ -42,10 +44,23 @@ bindings
 ----
 session of m/all/plain -> A
 
-heal A
+kill A
 ----
 
 request third session=blue
 ----
-third all       picks A by session_primary of 2
-third dispatch  A
+third all       picks B by assigned of 1
+third dispatch  B
+
+bindings
+----
+session of m/all/plain -> B
+
+# Back again, and the session stays where it went.
+heal A
+----
+
+request fourth session=blue
+----
+fourth all       picks B by session_primary of 2
+fourth dispatch  B

@@ -6,7 +6,7 @@
 
 config
 {"models": {"m": {"buckets": [
-  {"id": "all", "rank": 1, "groups": {"plain": {"policy": {"type": "session_aware", "admission": {"max_inflight_requests": 2}}}}},
+  {"id": "all", "rank": 1, "groups": {"plain": {"worker_ids": ["A", "B"], "policy": {"type": "session_aware", "admission": {"max_inflight_requests": 2}}}}},
   {"id": "more", "rank": 2, "groups": {"plain": {"worker_ids": ["C"], "policy": {"type": "round_robin"}}}}
 ]}}}
 ----
@@ -22,30 +22,30 @@ C plain
 request first session=blue
 ----
 first order     all more
-first all       picks C by assigned of 3
-first dispatch  C
+first all       picks A by assigned of 2
+first dispatch  A
 
 bindings
 ----
-session of m/all/plain -> C
+session of m/all/plain -> A
 
 request again session=blue
 ----
 again order     all more
-again all       picks C by session_primary of 3
-again dispatch  C
+again all       picks A by session_primary of 2
+again dispatch  A
 
 # The session's engine is full. The request goes elsewhere, the session does not.
 request third session=blue
 ----
 third order     all more
-third all       plain rejected C: max_inflight_requests 2 of 2
+third all       plain rejected A: max_inflight_requests 2 of 2
 third more      picks C by round_robin of 1
 third dispatch  C
 
 bindings
 ----
-session of m/all/plain -> C
+session of m/all/plain -> A
 
 release first
 ----
@@ -54,17 +54,16 @@ first ends      complete
 request fourth session=blue
 ----
 fourth order     all more
-fourth all       plain rejected C: max_inflight_requests 2 of 2
-fourth more      picks C by round_robin of 1
-fourth dispatch  C
+fourth all       picks A by session_primary of 2
+fourth dispatch  A
 
 # Without a session nothing is bound.
 request keyless
 ----
 keyless order     all more
-keyless all       picks B by no_session of 3
+keyless all       picks B by no_session of 2
 keyless dispatch  B
 
 bindings
 ----
-session of m/all/plain -> C
+session of m/all/plain -> A
