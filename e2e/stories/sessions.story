@@ -67,3 +67,21 @@ keyless dispatch  B
 bindings
 ----
 session of m/all/plain -> A
+
+# Both engines are full: a new session is not bound to one that did not take it.
+request keyless2
+----
+keyless2 order     all more
+keyless2 all       picks B by no_session of 2
+keyless2 dispatch  B
+
+request red session=red
+----
+red order     all more
+red all       plain rejected A: max_inflight_requests 2 of 2
+red more      picks C by round_robin of 1
+red dispatch  C
+
+bindings
+----
+session of m/all/plain -> A

@@ -63,6 +63,13 @@ func TestRun_needs_a_filter(t *testing.T) {
 	require.EqualError(t, err, `s.story:1: load: there is no filter yet; write a config step above`)
 }
 
+func TestRun_says_that_the_config_was_refused(t *testing.T) {
+	f, err := Parse("s.story", "config\n{\n----\n\nload\n----\n")
+	require.NoError(t, err)
+	_, err = f.Run(Native{})
+	require.EqualError(t, err, `s.story:5: load: there is no filter: the config above was refused: 1 problem in the filter configuration not valid JSON: the document ends too early`)
+}
+
 func TestRun_static_fleet_takes_no_news(t *testing.T) {
 	f, err := Parse("s.story", `config
 {"workers": [{"address": "127.0.0.1:1", "models": ["m"]}], "models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "random"}}}}]}}}

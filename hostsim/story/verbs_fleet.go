@@ -19,13 +19,14 @@ func (r *run) playConfig(a *arguments, input string) error {
 	if err := r.close(); err != nil {
 		return err
 	}
-	r.filter, r.exchanges = nil, nil
+	r.filter, r.exchanges, r.refused = nil, nil, ""
 	document := complete([]byte(input))
 	filter, err := r.host.Start(document, Surroundings{Clock: r.clock, Service: r.service, HideBodies: hide})
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
 		for _, line := range refused.Lines {
 			r.printf("%s\n", line)
 		}
+		r.refused = strings.Join(strings.Fields(refused.Error()), " ")
 		return nil
 	}
 	if err != nil {
