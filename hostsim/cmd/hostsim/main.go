@@ -1,5 +1,6 @@
 // Command hostsim runs filter.wasm without Envoy: as a reverse proxy, with an
-// embedded demo fleet if asked, and looks into wasm modules.
+// embedded demo fleet if asked, looks into wasm modules, and turns command lines
+// of sgl-router into configurations.
 package main
 
 import (
@@ -28,6 +29,7 @@ var version = "dev"
 type cli struct {
 	Serve   serveCmd         `cmd:"" help:"Serve HTTP through filter.wasm, as a proxy with the filter would."`
 	Inspect inspectCmd       `cmd:"" help:"Show what a wasm module imports, exports and is."`
+	Convert convertCmd       `cmd:"" help:"Turn the flags of sgl-router into a filter configuration."`
 	Version kong.VersionFlag `help:"Print the version and exit."`
 }
 
@@ -46,7 +48,8 @@ const description = `Runs filter.wasm without Envoy.
 Examples:
   hostsim serve --demo 4                     4 fake engines, a state service, and the filter in front
   hostsim serve --config filter.json --state http://127.0.0.1:9090
-  hostsim inspect dist/filter.wasm`
+  hostsim inspect dist/filter.wasm
+  hostsim convert -- --model-id demo --worker-urls http://10.0.0.7:8000`
 
 // usageError is a mistake in the command line.
 type usageError struct{ error }
