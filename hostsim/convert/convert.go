@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,7 +44,7 @@ type Refusal struct {
 func (r Refusal) String() string {
 	s := r.Flag + ": " + r.Reason
 	if r.Instead != "" {
-		s += "; use instead: " + r.Instead
+		s += "; instead: " + r.Instead
 	}
 	return s
 }
@@ -60,11 +61,21 @@ type Result struct {
 // Convert turns the flags of sgl-router into a configuration. Its error is a
 // *UsageError for flags that cannot be read.
 func Convert(args []string, options Options) (*Result, error) {
+	c, err := undecoded(args, options)
+	if err != nil {
+		return nil, err
+	}
+	c.decode()
+	return &c.result, nil
+}
+
+// undecoded converts without asking the filter's decoder.
+func undecoded(args []string, options Options) (*converter, error) {
 	l, err := parse(args)
 	if err != nil {
 		return nil, err
 	}
-	c := converter{line: l, options: options, doc: document{Version: spec.Version}}
+	c := &converter{line: l, options: options, doc: document{Version: spec.Version}}
 	c.fates()
 	c.effects()
 	c.build()
@@ -73,8 +84,7 @@ func Convert(args []string, options Options) (*Result, error) {
 		return nil, fmt.Errorf("write the configuration: %w", err)
 	}
 	c.result.Config = config
-	c.decode()
-	return &c.result, nil
+	return c, nil
 }
 
 // converter is one conversion.
@@ -141,6 +151,9 @@ func (c *converter) build() {
 	if len(c.options.Pairs) > 0 && !c.line.has("--bucket-config") {
 		c.refuse("--pair", "has no effect without --bucket-config", "leave it out")
 	}
+	if c.line.text("--chat-routing") != "reorg" && !c.line.has("--reorg-config") {
+		c.note("", "legacy routing passes over engines at the capacity that they report; here only caps of \"admission\" do, and none is set for that: max_running_requests, max_kv_tokens")
+	}
 	c.doc.Models = map[string]model{c.line.text("--model-id"): m}
 	c.fleet()
 }
@@ -149,7 +162,7 @@ func (c *converter) build() {
 // printed that a filter would not start with.
 func (c *converter) decode() {
 	_, err := spec.Decode(c.result.Config)
-	problems, ok := err.(spec.Problems) //nolint:errorlint // documented type of Decode's error
+	problems, ok := errors.AsType[spec.Problems](err)
 	if !ok && err != nil {
 		c.refuse("configuration", err.Error(), "")
 	}
@@ -158,6 +171,6 @@ func (c *converter) decode() {
 		if p.Path != "" {
 			reason = strings.TrimPrefix(p.Path+": "+reason, "models."+c.line.text("--model-id")+".")
 		}
-		c.refuse(c.origin(p.Path), reason, p.Fix)
+		c.refuse(c.origin(p.Path), reason, strings.TrimPrefix(p.Fix, "use "))
 	}
 }

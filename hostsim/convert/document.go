@@ -37,6 +37,7 @@ type keyHeader struct {
 type worker struct {
 	Address string   `json:"address"`
 	Models  []string `json:"models"`
+	Role    string   `json:"role,omitempty"`
 }
 
 type model struct {

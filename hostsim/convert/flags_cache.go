@@ -39,8 +39,10 @@ func indexerFlags() []Flag {
 		return Flag{Name: name, Value: value, Default: def, kind: kindText, Fate: Refused, Reason: missing.reason, To: missing.instead}
 	}
 	return []Flag{
-		{Name: "--cache-prefix-provider", Value: "NAME", Default: "radix_tree, with --kv-indexer-endpoint indexer", kind: kindText, choices: []string{"radix_tree", "indexer"},
-			dropped: map[string]why{"indexer": missing}, Fate: Converted, To: "nothing: `local`, the default of `policy.source`, is the state service's index"},
+		{
+			Name: "--cache-prefix-provider", Value: "NAME", Default: "radix_tree, with --kv-indexer-endpoint indexer", kind: kindText, choices: []string{"radix_tree", "indexer"},
+			dropped: map[string]why{"indexer": missing}, Fate: Converted, To: "nothing: `local`, the default of `policy.source`, is the state service's index",
+		},
 		refused("--kv-indexer-endpoint", "URL", ""),
 		refused("--kv-indexer-query-timeout-ms", "MS", "100"),
 		refused("--kv-indexer-query-max-inflight", "N", "32"),

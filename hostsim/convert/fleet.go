@@ -27,12 +27,46 @@ func (c *converter) fleet() {
 		c.note("--service-discovery", "engines are found by the state service: write them into `fleet` of its configuration (configs/statesvc/reference.yaml), and give Envoy a cluster %s for it", stateCluster)
 		return
 	}
-	c.note("--worker-urls", "engines are taken as plain ones that serve %s, and are not asked; prefill and decode engines need the state service", c.line.text("--model-id"))
+	c.roles()
 	if why := c.needsState(); why != "" {
 		c.doc.State = &state{Cluster: stateCluster}
 		c.note("--worker-urls", "%s: run the state service with the same engines in `fleet.static` of its configuration (configs/statesvc/reference.yaml), and give Envoy a cluster %s for it", why, stateCluster)
 	} else if slices.ContainsFunc(c.policies(), func(p *policy) bool { return p.Type == powerOfTwo || p.Type == loadBased }) {
 		c.note("--worker-urls", "without a state service load is what this proxy has in flight; for the reports of engines and the requests of other proxies add \"state\": {\"cluster\": %q}", stateCluster)
+	}
+}
+
+// roles gives static workers the role of the group that names them. Nobody asks
+// engines for it as upstream does.
+func (c *converter) roles() {
+	known, paired := map[string]string{}, false
+	for _, m := range c.doc.Models {
+		for i := range m.Buckets {
+			if pair := m.Buckets[i].Groups.PD; pair != nil {
+				paired = true
+				c.members(known, &pair.Prefill, "prefill")
+				c.members(known, &pair.Decode, "decode")
+			}
+		}
+	}
+	for i := range c.doc.Workers {
+		c.doc.Workers[i].Role = known[c.doc.Workers[i].Address]
+	}
+	if !paired {
+		c.note("--worker-urls", "engines are taken as plain ones that serve %s, and are not asked; prefill and decode engines need the state service", c.line.text("--model-id"))
+	}
+}
+
+func (c *converter) members(known map[string]string, g *group, role string) {
+	if g.WorkerIDs == nil {
+		c.refuse("--worker-urls", "which engines are for "+role+" is not known: a group names none, and only the state service asks engines",
+			"worker_ids in every prefill and decode group, or --service-discovery")
+		return
+	}
+	for _, id := range *g.WorkerIDs {
+		if known[id] == "" {
+			known[id] = role
+		}
 	}
 }
 

@@ -59,5 +59,5 @@ func (c *convertCmd) Run(con console) error {
 	for _, r := range result.Refusals {
 		fmt.Fprintf(con.err, "refused: %s\n", r)
 	}
-	return fmt.Errorf("%d of the command line cannot be converted", len(result.Refusals))
+	return fmt.Errorf("not converted, refusals: %d", len(result.Refusals))
 }

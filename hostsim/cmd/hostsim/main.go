@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -71,6 +72,9 @@ func doMain(ctx context.Context, args []string, stdout, stderr io.Writer) (code 
 	case exited == exitGood:
 		return exitGood
 	case err != nil:
+		if args[0] == "convert" && !slices.Contains(args, "--") {
+			err = fmt.Errorf("%w; flags of sgl-router come after --, as in hostsim convert -- --model-id demo", err)
+		}
 		return report(stderr, usageError{err})
 	}
 	return report(stderr, parsed.Run())
