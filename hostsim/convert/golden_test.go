@@ -55,6 +55,14 @@ func goldenCases() []goldenCase {
 		{"legacy-file-no-roles", static("--policy power_of_two --bucket-config legacy-pd.json"), []Pair{short, {"long-p", "long-d"}}, false},
 		{"reorg-file-missing", static("--reorg-config /none.json"), nil, false},
 		{"reorg-refusals", paired("--chat-routing reorg --policy sticky --decode-policy power_of_two --bucket-config legacy-plain.json"), nil, false},
+		{"contradictions", static("--service-discovery --prefill-selector a=b,c=d --decode-selector c==d a=b --filter overloaded --policy cache_aware --disable-pressure-guard --pressure-rel-threshold 2 --cache-switch-margin-tokens 5"), nil, false},
+		{"half-a-pair", discovered("--prefill-selector a=b"), nil, false},
+		{"reorg-file-legacy", static("--chat-routing legacy --reorg-config reorg.json"), nil, false},
+		{"reorg-min-load-choices", static("--chat-routing reorg --policy cache_aware --min-load-choices 3 --cache-candidate-max-workers 4"), nil, false},
+		{"bad-values", static("--override-sampling-params [1] --cb-threshold 4 --cb-cool-down-secs 18446744073709551615"), nil, false},
+		{"reorg-file-no-json", static("--reorg-config broken.json"), nil, false},
+		{"reorg-file-two", static("--reorg-config two.json"), nil, false},
+		{"legacy-file-empty", static("--bucket-config empty.json"), nil, false},
 		{"pair-without-file", static(""), []Pair{short}, false},
 	}
 }
