@@ -126,7 +126,7 @@ func (c *converter) fates() {
 			}
 		}
 		if (g.flag.kind == kindCount || g.flag.kind == kindNumber) && g.flag.good != nil && !g.flag.good(g.number) {
-			c.refuse(name, g.texts[0]+" is out of range", "a value that is "+g.flag.Rule)
+			c.refuse(name, g.texts[0]+" is out of range", "a value that is "+g.flag.bounds())
 		}
 	}
 }

@@ -1,5 +1,7 @@
 package convert
 
+import "strings"
+
 // Fate says what becomes of a flag.
 type Fate string
 
@@ -59,3 +61,11 @@ func Flags() []Flag {
 func atLeastOne(x float64) bool { return x >= 1 }
 
 func share(x float64) bool { return x >= 0 && x <= 1 }
+
+// bounds is the part of Rule that is about the value alone.
+func (f *Flag) bounds() string {
+	if end := strings.IndexAny(f.Rule, ",;"); end >= 0 {
+		return f.Rule[:end]
+	}
+	return f.Rule
+}

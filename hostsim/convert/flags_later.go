@@ -24,7 +24,7 @@ func branchFlags() []Flag {
 			Reason: "has no counterpart: the filter has no queue", To: "leave it out; a fleet at its caps answers 503",
 		},
 		{Name: "--enable-retry", kind: kindSwitch, Fate: Converted, To: "`transport_retry`: true"},
-		{Name: "--tokenizer-shards", Value: "N", kind: kindCount, Fate: Outside, To: "a tokenizer: prompt lengths are a quarter of the body's bytes"},
+		{Name: "--tokenizer-shards", Value: "N", kind: kindCount, Fate: Outside, To: "nobody: prompt lengths are a quarter of the body's bytes, without a tokenizer"},
 		{Name: "--api-profile", Value: "NAME", kind: kindText, Fate: Refused, Reason: profile.reason, To: profile.instead},
 		{Name: "--api-profile-file", Value: "FILE", kind: kindText, Fate: Refused, Reason: profile.reason, To: profile.instead},
 		{

@@ -11,13 +11,13 @@ func serverFlags() []Flag {
 	return []Flag{
 		{Name: "--host", Value: "ADDR", Default: "127.0.0.1", kind: kindText, Fate: Outside, To: envoyListener + "the address of its listener"},
 		{
-			Name: "--port", Value: "PORT", Default: "30000", Rule: "1 to 65535", kind: kindCount, good: func(x float64) bool { return x >= 1 && x <= 65535 },
+			Name: "--port", Value: "PORT", Default: "30000", Rule: "from 1 to 65535", kind: kindCount, good: func(x float64) bool { return x >= 1 && x <= 65535 },
 			Fate: Outside, To: envoyListener + "the port_value of its listener",
 		},
 		{Name: "--model-id", Value: "NAME", Rule: "required", kind: kindText, Fate: Converted, To: "`models`, and `models` of each worker"},
 		{
 			Name: "--tokenizer-path", Value: "PATH", Default: "the model id", kind: kindText, Fate: Outside,
-			To: "a tokenizer: prompt lengths are a quarter of the body's bytes (`tokens`: `estimate`)",
+			To: "nobody: prompt lengths are a quarter of the body's bytes (`tokens`: `estimate`), without a tokenizer",
 		},
 		{Name: "--disable-input-ids-forwarding", kind: kindSwitch, Fate: Outside, To: "nobody: bodies go to the engine without token ids"},
 		{Name: "--override-sampling-params", Value: "JSON", Rule: "an object, see core/sampling/README.md", kind: kindText, Fate: Converted, To: "`sampling.override` of the model"},
