@@ -173,7 +173,8 @@ func (p *parser) required() {
 	if !p.line.has("--model-id") && !p.tried("--model-id") {
 		p.mistake("--model-id is missing: name the model that the router serves")
 	}
-	if !p.line.has("--worker-urls") && !p.line.has("--service-discovery") && !p.tried("--worker-urls") {
+	if !p.line.has("--worker-urls") && !p.line.has("--service-discovery") &&
+		!p.tried("--worker-urls") && !p.tried("--service-discovery") {
 		p.mistake("--worker-urls or --service-discovery is missing: say where the engines are")
 	}
 }
