@@ -67,9 +67,8 @@ func refuseImport(pkg, path string) string {
 	case below(pkg, "core"):
 		return refuseCoreImport(pkg, path)
 	case below(pkg, "wasmfilter"):
-		if !isStd(path) && !(ours && (below(own, "core") || below(own, "wasmfilter"))) &&
-			!below(path, "github.com/proxy-wasm/proxy-wasm-go-sdk") {
-			return "the filter is core and the SDK"
+		if !isStd(path) && !(ours && (below(own, "core") || below(own, "wasmfilter"))) {
+			return "the filter is core and its own shell"
 		}
 	case below(pkg, "hostsim") && !below(pkg, "hostsim/cmd"):
 		if ours && below(own, "statesvc") {
@@ -264,9 +263,9 @@ func TestImports_checker(t *testing.T) {
 		{"core/spec", `import _ "github.com/cespare/xxhash/v2"`, "not a module"},
 		{"core/x", `import _ "github.com/stretchr/testify/require"`, "not a module"},
 		{"wasmfilter", `import (_ "os"; _ "` + ours + `core"; _ "` + ours + `core/flow"; _ "` + ours + `wasmfilter/internal/plugin")`, ""},
-		{"wasmfilter", `import _ "github.com/proxy-wasm/proxy-wasm-go-sdk/proxywasm"`, ""},
-		{"wasmfilter/internal/plugin", `import _ "github.com/tidwall/gjson"`, "core and the SDK"},
-		{"wasmfilter", `import _ "` + ours + `hostsim"`, "core and the SDK"},
+		{"wasmfilter", `import _ "github.com/proxy-wasm/proxy-wasm-go-sdk/proxywasm"`, "core and its own shell"},
+		{"wasmfilter/internal/plugin", `import _ "github.com/tidwall/gjson"`, "core and its own shell"},
+		{"wasmfilter", `import _ "` + ours + `hostsim"`, "core and its own shell"},
 		{"wasmfilter", `func f() { go f() }`, ""},
 		{"hostsim/fakes", `import _ "` + ours + `statesvc/server"`, "by its wire only"},
 		{"hostsim/cmd/hostsim", `import _ "` + ours + `statesvc"`, ""},

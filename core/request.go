@@ -27,9 +27,20 @@ type BucketRequest struct {
 	// because another request placed the key first.
 	Again bool
 
+	// Placed says where the request's keys are bound; nil when nothing is known.
+	Placed Placements
+
 	// Rand is the request's own random source, seeded so that a repeated
 	// selection repeats itself.
 	Rand *rand.Rand
+}
+
+// Placements are the engines that a request's keys are bound to. A group keeps a
+// bound engine among its candidates while it drains, so that a session ends where
+// it is and no new one comes.
+type Placements interface {
+	// Placed is the engine of one group, empty for none.
+	Placed(bucket string, stage Stage) WorkerID
 }
 
 // Rotates reports whether a rotation moves with this pick. Rotations count

@@ -75,6 +75,7 @@ type setup struct {
 	engines       []fakes.Config
 	filter        string // JSON of "models"
 	extra         string // further top-level JSON members, each with a comma after it
+	state         string // further members of "state", each with a comma before it
 	noState       bool   // the state service is not started
 	noHeaderPause bool
 	concurrency   int
@@ -103,7 +104,7 @@ func newRig(t testing.TB, h host, s setup) *rig {
 
 // startProxy starts a proxy of the rig's kind; the rig then talks to that one.
 func (r *rig) startProxy(s setup) {
-	filter := fmt.Sprintf(`{"version":1,"proxy":"e2e",%s"endpoint_mode":%q,"state":{"cluster":"pointsman_state"},"models":%s}`, s.extra, r.host.mode(), s.filter)
+	filter := fmt.Sprintf(`{"version":1,"proxy":"e2e",%s"endpoint_mode":%q,"state":{"cluster":"pointsman_state"%s},"models":%s}`, s.extra, r.host.mode(), s.state, s.filter)
 	if r.host.version == "" {
 		r.startHostsim(s, filter)
 	} else {

@@ -5,10 +5,10 @@
 package main
 
 import (
+	"github.com/pointsman/pointsman/wasmfilter/internal/abi"
 	"github.com/pointsman/pointsman/wasmfilter/internal/plugin"
-	"github.com/proxy-wasm/proxy-wasm-go-sdk/proxywasm"
 )
 
-func init() { proxywasm.SetPluginContext(plugin.New) }
+func init() { abi.Serve(plugin.New) }
 
 func main() {}

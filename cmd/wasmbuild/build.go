@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pointsman/pointsman/hostsim/wasmfile"
@@ -86,7 +87,7 @@ func (b *build) link(dir, output string) error {
 
 // finish edits the linked module and checks it.
 func (b *build) finish(module []byte) ([]byte, error) {
-	module, err := wasmfile.DropExports(module, unwanted()...)
+	module, err := drop(module)
 	if err != nil {
 		return nil, err
 	}
@@ -108,6 +109,16 @@ func (b *build) finish(module []byte) ([]byte, error) {
 		}
 	}
 	return module, nil
+}
+
+// drop removes the unwanted exports that the module has.
+func drop(module []byte) ([]byte, error) {
+	file, err := wasmfile.Parse(module)
+	if err != nil {
+		return nil, err
+	}
+	names := slices.DeleteFunc(unwanted(), func(name string) bool { return !file.HasExport(name) })
+	return wasmfile.DropExports(module, names...)
 }
 
 // write replaces the output in one step and leaves an equal file alone, so that

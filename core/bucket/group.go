@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -17,7 +18,8 @@ type Group struct {
 type EngineGroup struct {
 	policy     Policy
 	roster     roster
-	candidates []*core.Worker   // of the present pick
+	candidates []*core.Worker   // of the present pick; read-only, may be the roster's
+	scratch    []*core.Worker   // what candidates are made in
 	request    core.PickRequest // of the present pick
 }
 
@@ -38,7 +40,7 @@ func (g *EngineGroup) Policy() Policy { return g.policy }
 // and are available. Without any it returns a *core.NoCandidatesError and does
 // not call the policy. Errors carry the bucket and the stage.
 func (g *EngineGroup) Pick(registry Registry, bucket string, req *core.BucketRequest) (core.Pick, error) {
-	g.filter(registry, req)
+	g.filter(registry, bucket, req)
 	return g.choose(g.candidates, bucket, req)
 }
 
@@ -65,17 +67,55 @@ func (g *EngineGroup) missing(bucket string) error {
 	return &core.NoCandidatesError{Bucket: bucket, Stage: g.Stage()}
 }
 
-func (g *EngineGroup) filter(registry Registry, req *core.BucketRequest) {
+// filter lists the candidates: available members, and the one that the request
+// is bound to even if it drains.
+func (g *EngineGroup) filter(registry Registry, bucket string, req *core.BucketRequest) {
 	model := req.Asked
 	if model == "" {
 		model = req.Model
 	}
-	g.candidates = g.candidates[:0]
-	for _, w := range g.roster.workers(registry, model) {
-		if registry.Available(w, req.Now) && !slices.Contains(req.Excluded, w) {
-			g.candidates = append(g.candidates, w)
+	members := g.roster.entry(registry, model)
+	if registry.Settled() {
+		g.candidates = members.settled(registry, req.Now)
+	} else {
+		g.scratch = appendAvailable(g.scratch[:0], registry, members.workers, req.Now)
+		g.candidates = g.scratch
+	}
+	if req.Placed != nil {
+		g.admitDraining(registry, members.workers, req.Placed.Placed(bucket, g.Stage()), req.Now)
+	}
+	if len(req.Excluded) > 0 {
+		g.keep(func(w *core.Worker) bool { return !slices.Contains(req.Excluded, w) })
+	}
+}
+
+// admitDraining adds the engine that the request is bound to, if it is a member
+// that does not take other requests only because it drains.
+func (g *EngineGroup) admitDraining(registry Registry, members []*core.Worker, placed core.WorkerID, now core.Instant) {
+	at, there := find(g.candidates, placed)
+	if there || placed == "" {
+		return
+	}
+	if member, ok := find(members, placed); ok && registry.Drains(members[member], now) {
+		g.scratch = slices.Insert(append(g.scratch[:0], g.candidates...), at, members[member])
+		g.candidates = g.scratch
+	}
+}
+
+// find gives the place of an ID in a list in ID order.
+func find(workers []*core.Worker, id core.WorkerID) (int, bool) {
+	return slices.BinarySearchFunc(workers, id, func(w *core.Worker, id core.WorkerID) int { return cmp.Compare(w.ID, id) })
+}
+
+// keep narrows the candidates down to those that fit.
+func (g *EngineGroup) keep(fits func(w *core.Worker) bool) {
+	kept := g.scratch[:0]
+	for _, w := range g.candidates {
+		if fits(w) {
+			kept = append(kept, w)
 		}
 	}
+	g.candidates, g.scratch = kept, kept
 }
 
 // locate adds bucket and stage to an error that does not carry them itself.

@@ -125,6 +125,49 @@ type unsorted []*core.Worker
 func (u unsorted) Version() uint64                           { return 1 }
 func (u unsorted) Serving(string) []*core.Worker             { return u }
 func (u unsorted) Available(*core.Worker, core.Instant) bool { return true }
+func (u unsorted) Settled() bool                             { return true }
+func (u unsorted) Drains(*core.Worker, core.Instant) bool    { return false }
+
+// placements bind every group's key to one engine.
+type placements core.WorkerID
+
+func (p placements) Placed(bucket string, stage core.Stage) core.WorkerID {
+	if bucket != "b" || stage != core.StagePlain {
+		return ""
+	}
+	return core.WorkerID(p)
+}
+
+// A draining engine is a candidate for what is bound to it and for nothing else.
+func TestEngineGroup_draining_engine_keeps_what_is_bound_to_it(t *testing.T) {
+	for name, tt := range map[string]struct {
+		placed   core.Placements
+		sick     bool
+		excluded bool
+		want     []core.WorkerID
+	}{
+		"nothing known":    {nil, false, false, []core.WorkerID{"a", "c"}},
+		"bound to another": {placements("a"), false, false, []core.WorkerID{"a", "c"}},
+		"bound to it":      {placements("b"), false, false, []core.WorkerID{"a", "b", "c"}},
+		"and it is down":   {placements("b"), true, false, []core.WorkerID{"a", "c"}},
+		"and it failed":    {placements("b"), false, true, []core.WorkerID{"a", "c"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fleet, p := plainFleet("a", "b", "c"), &scripted{}
+			w := *fleet.Worker("b")
+			w.Draining, w.Healthy = true, !tt.sick
+			fleet.Add(&w)
+			req := coretest.Request(1)
+			req.Placed = tt.placed
+			if tt.excluded {
+				req.Excluded = []*core.Worker{&w}
+			}
+			_, err := plainGroup(t, group(p)).Pick(fleet, "b", req)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, p.offered[0])
+		})
+	}
+}
 
 func TestEngineGroup_refuses_a_foreign_pick(t *testing.T) {
 	fleet := plainFleet("a", "b")

@@ -21,8 +21,8 @@ func (p *pair) engineGroups() []*EngineGroup { return []*EngineGroup{p.prefill, 
 // policy chooses them, until a decode engine joins the prefill engine. A prefill
 // engine that none joins is discarded.
 func (p *pair) pick(registry Registry, bucket string, req *core.BucketRequest, kept Selection) (Selection, error) {
-	p.prefill.filter(registry, req)
-	p.decode.filter(registry, req)
+	p.prefill.filter(registry, bucket, req)
+	p.decode.filter(registry, bucket, req)
 	if err := p.match(bucket); err != nil {
 		return Selection{}, err
 	}
@@ -54,9 +54,7 @@ func (p *pair) match(bucket string) error {
 			p.versions = append(p.versions, w.Version)
 		}
 	}
-	p.prefill.candidates = slices.DeleteFunc(p.prefill.candidates, func(w *core.Worker) bool {
-		return !slices.Contains(p.versions, w.Version)
-	})
+	p.prefill.keep(func(w *core.Worker) bool { return slices.Contains(p.versions, w.Version) })
 	if len(p.prefill.candidates) == 0 {
 		return p.decode.missing(bucket)
 	}
@@ -95,6 +93,6 @@ func (p *pair) join(bucket string, req *core.BucketRequest, version string, kept
 // drop takes a version group's prefill engines off the candidates and reports
 // whether any are left.
 func (p *pair) drop(version string) bool {
-	p.prefill.candidates = slices.DeleteFunc(p.prefill.candidates, func(w *core.Worker) bool { return w.Version == version })
+	p.prefill.keep(func(w *core.Worker) bool { return w.Version != version })
 	return len(p.prefill.candidates) > 0
 }

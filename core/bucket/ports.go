@@ -26,4 +26,10 @@ type Registry interface {
 	// healthy, not draining, and its breaker would let the request through. It
 	// changes nothing.
 	Available(w *core.Worker, now core.Instant) bool
+	// Settled reports whether what Available answers follows from the version
+	// alone: at every instant at which this is so, the answers for one version
+	// are the same. False is always safe.
+	Settled() bool
+	// Drains reports whether an engine would be available, were it not draining.
+	Drains(w *core.Worker, now core.Instant) bool
 }

@@ -23,7 +23,7 @@ type Facts struct {
 	// a bounded length.
 	Prompt string
 	Bytes  uint64 // body length
-	Data   uint64 // bytes of data: payloads, which are not prompt text
+	Data   uint64 // bytes of images and other payloads, which are not prompt text
 
 	Choices core.Count // answers per sequence: n, one when absent, unknown when unreadable
 	Batch   uint64     // sequences in the body, at least one
@@ -70,14 +70,14 @@ func Peek(body string, dialect Dialect) (Facts, error) {
 	case r.facts.Model == "" && dialect != DialectGenerate:
 		return r.facts, refuse(`"model" is missing: name the model the request is for`)
 	}
-	r.facts.Data = s.data
+	r.facts.Data = s.data + r.media
 	r.conclude(body)
 	return r.facts, nil
 }
 
 // EstimateTokens is the prompt length used when no tokenizer is asked: the
 // longest sequence where the client sent token ids, else a quarter of the body's
-// bytes, data: payloads not counted; at least one (engine-selection.md 12.2, 12.3,
+// bytes, payloads not counted; at least one (engine-selection.md 12.2, 12.3,
 // design section 3).
 func (f *Facts) EstimateTokens() core.Tokens {
 	if f.Longest.Known {
@@ -101,6 +101,8 @@ type reader struct {
 	budget, overrides core.Count // max_tokens, and what goes before it
 	prompt, lead, ids string     // JSON texts
 	params            params
+	data              uint64 // what the scanner has counted of the members so far
+	media             uint64 // payloads that it has not counted
 }
 
 func (r *reader) read(s *scanner) (err error) {
@@ -127,9 +129,12 @@ func (r *reader) read(s *scanner) (err error) {
 		case memberModel, memberStream, memberRid, memberMaxTokens, memberMaxCompletion:
 			r.seen[m] = true
 			err = r.take(m, key, raw)
+		case memberMedia:
+			r.media += uint64(len(raw)) - (s.data - r.data)
 		case memberAdapter, memberSalt, memberOnce:
 			err = r.take(m, key, raw)
 		}
+		r.data = s.data
 		return err == nil
 	})
 	return err
@@ -164,7 +169,7 @@ func (r *reader) take(m member, key, raw string) (err error) {
 		if value.IsArray() {
 			r.facts.Salt = strings.Clone(raw)
 		}
-	case memberPrompt, memberLead, memberIDs, memberSamplingParams, memberOnce, memberOther:
+	case memberPrompt, memberLead, memberIDs, memberSamplingParams, memberMedia, memberOnce, memberOther:
 	}
 	return err
 }
@@ -190,7 +195,9 @@ func (r *reader) conclude(body string) {
 		r.concludeGenerate()
 	case DialectEmbeddings:
 		f.Output = core.Known(0)
-	case DialectNone, DialectChat, DialectCompletions, DialectResponses, DialectMessages:
+	case DialectMessages:
+		f.Data += base64Data(r.prompt)
+	case DialectNone, DialectChat, DialectCompletions, DialectResponses:
 	}
 	if r.dialect.Sampling().Has(sampling.N) {
 		f.Choices = choices(f.Sampling[sampling.N])

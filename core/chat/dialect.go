@@ -74,6 +74,7 @@ const (
 	memberIDs  // the prompt as token ids
 	memberAdapter
 	memberSalt
+	memberMedia // payloads, which are not prompt text
 	memberOther
 )
 
@@ -114,6 +115,8 @@ func (d Dialect) promptMember(key string) member {
 		return d.only(memberPrompt, DialectResponses, DialectEmbeddings)
 	case "input_ids":
 		return d.only(memberIDs, DialectGenerate)
+	case "image_data", "audio_data", "video_data":
+		return d.only(memberMedia, DialectGenerate)
 	case "system":
 		return d.only(memberLead, DialectMessages)
 	case "instructions":

@@ -19,6 +19,8 @@ func bodies() []string {
 		`{"model":"m","input":[{"role":"user"}],"instructions":"i","max_output_tokens":7}`,
 		`{"model":"m","system":"s","messages":[{"role":"user","content":"x"}],"max_tokens":9,"cache_salt":"c"}`,
 		`{"model":"m","input":["a","b"]}`,
+		`{"model":"m","messages":[{"content":[{"source":{"type":"base64","data":"AAAA"}},{"content":[{"source":{"type":"base64","data":"data:;base64,AA"}}]}]}]}`,
+		`{"text":"t","image_data":["data:;base64,AA","BB"]}`,
 	}
 }
 

@@ -42,7 +42,7 @@ type CacheVerdict struct {
 // CacheOracle reads engine-selection.md 9.4 to 9.6 literally: whole lists, stable
 // sorts, exact numbers. Guard thresholds are compared in float64, as there.
 func CacheOracle(c CacheCase) CacheVerdict {
-	hits := c.keep(func(e CacheEngine) bool { return c.isHit(e) })
+	hits := c.keep(c.isHit)
 	slices.SortStableFunc(hits, c.rankOrder(hits))
 	n := float64(len(c.Engines))
 	limit := min(n, float64(c.Caching.CandidateMaxWorkers), max(float64(c.Caching.CandidateMinWorkers), math.Ceil(c.Caching.CandidateRatio*n)))

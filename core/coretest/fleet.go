@@ -84,9 +84,18 @@ func (f *Fleet) Serving(model string) []*core.Worker {
 // Lookups is how often Serving was asked.
 func (f *Fleet) Lookups() int { return f.lookups }
 
+// Settled is false: tests change workers and breakers by hand.
+func (f *Fleet) Settled() bool { return false }
+
 // Available reports whether w is in the fleet, healthy, takes new requests and
 // has a breaker that would let one through.
 func (f *Fleet) Available(w *core.Worker, now core.Instant) bool {
 	row := &f.rows[w.Slot]
 	return row.owner == w && w.Healthy && !w.Draining && row.door.Allows(now)
+}
+
+// Drains reports whether w would be available, were it not draining.
+func (f *Fleet) Drains(w *core.Worker, now core.Instant) bool {
+	row := &f.rows[w.Slot]
+	return row.owner == w && w.Healthy && w.Draining && row.door.Allows(now)
 }

@@ -101,7 +101,7 @@ func (f *Fleet) Answered(c *Charge, outcome breaker.Outcome, now core.Instant) {
 	}
 	c.row.answered, c.row.answeredAt = true, now
 	if outcome != breaker.Success {
-		c.settle(outcome, now)
+		f.settle(c, outcome, now)
 		return
 	}
 	c.succeeded = true
@@ -126,13 +126,14 @@ func (c *Charge) passProbe(now core.Instant) {
 // connect failure, reset or time-out before the answer began.
 func (f *Fleet) Unanswered(c *Charge, now core.Instant) {
 	if c.row != nil && !c.settled {
-		c.settle(breaker.Failure, now)
+		f.settle(c, breaker.Failure, now)
 	}
 }
 
-func (c *Charge) settle(outcome breaker.Outcome, now core.Instant) {
+func (f *Fleet) settle(c *Charge, outcome breaker.Outcome, now core.Instant) {
 	c.settled = true
 	if outcome == breaker.Failure {
+		f.ajar = true // it may have opened the breaker; no other outcome can
 		c.row.failed, c.row.failedAt = true, now
 	}
 	c.row.breaker.Report(c.ticket, outcome, now)
@@ -147,7 +148,7 @@ func (f *Fleet) Release(c *Charge, end End, now core.Instant) {
 		return
 	}
 	if !c.settled {
-		c.settle(outcomeOf(end, c.succeeded), now)
+		f.settle(c, outcomeOf(end, c.succeeded), now)
 	}
 	if c.next != nil {
 		c.next.prev = c.prev

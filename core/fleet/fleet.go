@@ -38,6 +38,7 @@ type Fleet struct {
 	lastSeq  uint64
 	lastSync core.Instant
 	synced   bool
+	ajar     bool // a breaker may be open; see Settled
 }
 
 // row is one life of one engine. A new generation is a new row, so what was
@@ -122,6 +123,17 @@ func (f *Fleet) Available(w *core.Worker, now core.Instant) bool {
 	return r != nil && w.Healthy && !w.Draining && r.breaker.Allows(now)
 }
 
+// Settled reports whether no member's breaker is open, so that what Available
+// answers follows from the members and their descriptors alone. After a failure
+// it takes until the next Expire to be so again.
+func (f *Fleet) Settled() bool { return !f.ajar }
+
+// Drains reports whether the worker would be available, were it not draining.
+func (f *Fleet) Drains(w *core.Worker, now core.Instant) bool {
+	r := f.at(w)
+	return r != nil && w.Healthy && w.Draining && r.breaker.Allows(now)
+}
+
 // Report gives the worker's fresh load report.
 func (f *Fleet) Report(w *core.Worker, now core.Instant) (*core.LoadReport, bool) {
 	r := f.at(w)
@@ -201,6 +213,7 @@ func (f *Fleet) join(id core.WorkerID) *row {
 	if r == nil {
 		r = &row{breaker: breaker.New(f.breakers)}
 	}
+	f.ajar = f.ajar || r.ajar()
 	if n := len(f.free); n > 0 {
 		r.slot, f.free = f.free[n-1], f.free[:n-1]
 	} else {
@@ -216,11 +229,17 @@ func (r *row) ended(generation uint64) bool {
 	return generation != 0 && r.generation != 0 && generation != r.generation
 }
 
+// ajar reports whether the row's breaker is not closed.
+func (r *row) ajar() bool {
+	_, open := r.breaker.OpenFor(0)
+	return open
+}
+
 // nextLife makes the row of an engine's next life. An open breaker half-opens at
 // once (design section 5); charges of the former life stay with its row.
 func (r *row) nextLife(cfg breaker.Config) *row {
 	next := &row{slot: r.slot, recoveries: r.recoveries, breaker: breaker.New(cfg)}
-	if _, open := r.breaker.OpenFor(0); open {
+	if r.ajar() {
 		next.breaker = r.breaker
 		next.breaker.HalfOpen()
 	}

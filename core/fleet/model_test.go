@@ -172,6 +172,18 @@ func (m *model) Wait(t *rapid.T) {
 	m.now += core.Instant(rapid.SampledFrom([]int{1, 200, 31_000}).Draw(t, "pause"))
 }
 
+// Tick lets the fleet look after itself: it is settled then unless a breaker is
+// open.
+func (m *model) Tick(t *rapid.T) {
+	m.lastSync = m.now // what expires is no part of the model
+	m.Expire(m.now)
+	open := false
+	for _, r := range m.rows {
+		open = open || r.ajar()
+	}
+	require.Equal(t, !open, m.Settled())
+}
+
 // Check holds the fleet against the model after every step.
 func (m *model) Check(t *rapid.T) {
 	require.Len(t, m.rows, len(m.members))
@@ -179,6 +191,9 @@ func (m *model) Check(t *rapid.T) {
 		w := m.object(id)
 		require.NotNil(t, w)
 		require.Equal(t, m.own(id)+m.others[id], m.Inflight(w), "worker %s", id)
+		if m.Settled() {
+			require.Equal(t, w.Healthy && !w.Draining, m.Available(w, m.now), "worker %s", id)
+		}
 	}
 	held := 0
 	for _, r := range m.everyRow() {
@@ -226,7 +241,7 @@ func TestFleet_counts_what_a_naive_model_counts(t *testing.T) {
 		require.NoError(t, m.apply(wire.SyncReply{Full: true}))
 		t.Repeat(map[string]func(*rapid.T){
 			"": m.Check, "full": m.Full, "describe": m.Describe, "remove": m.Remove, "load": m.Load, "take": m.Take,
-			"take stale": m.TakeStale, "answer": m.Answer, "end": m.End, "wait": m.Wait,
+			"take stale": m.TakeStale, "answer": m.Answer, "end": m.End, "wait": m.Wait, "tick": m.Tick,
 		})
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/wire"
@@ -99,8 +100,12 @@ func (f *Fleet) Apply(reply *wire.SyncReply, now core.Instant) error {
 func (f *Fleet) Forget() { f.replica, f.snapshot = 0, 0 }
 
 // Expire drops the in-flight counts of other contexts once no reply was applied
-// for FreshFor: routing then goes by own in-flight alone (design section 7).
+// for FreshFor: routing then goes by own in-flight alone (design section 7). It
+// also looks whether the fleet is settled again. Call it once a tick.
 func (f *Fleet) Expire(now core.Instant) {
+	if f.ajar {
+		f.ajar = slices.ContainsFunc(f.slots, func(r *row) bool { return r != nil && r.ajar() })
+	}
 	if !f.synced || now-f.lastSync <= FreshFor {
 		return
 	}

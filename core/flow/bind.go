@@ -27,7 +27,7 @@ func (r *Request) bindFirst(b *bucket.Bucket, picked bucket.Selection) bool {
 		pick, ok := picked.Pick(stage)
 		e := m.entryOf(b.ID(), stage)
 		if ok && pick.Bind && e.bindable(pick.Worker.ID) && !stands(e, picked) {
-			m.bind.Proposals = append(m.bind.Proposals, wire.Proposal{Scope: e.wire(), Worker: pick.Worker.ID, Seen: e.Worker})
+			m.bind.Proposals = append(m.bind.Proposals, wire.Proposal{Scope: e.wire(), Worker: pick.Worker.ID, Seen: e.Worker, IdleSeconds: e.idle})
 		}
 	}
 	if len(m.bind.Proposals) == 0 {
@@ -120,11 +120,18 @@ func (r *Request) resume(kept bucket.Selection) {
 // reports whether none is missing.
 func (r *Request) present(s bucket.Selection) (left bucket.Selection, whole bool) {
 	for _, stage := range stages() {
-		if pick, ok := s.Pick(stage); ok && !r.ctx.Fleet.Available(pick.Worker, r.bucket.Now) {
+		if pick, ok := s.Pick(stage); ok && !r.takes(pick) {
 			s = s.Without(stage)
 		}
 	}
 	return s, s.Whole()
+}
+
+// takes reports whether a picked engine still takes the request. One that drains
+// takes what was bound to it, and no new placement.
+func (r *Request) takes(pick core.Pick) bool {
+	f, now := r.ctx.Fleet, r.bucket.Now
+	return f.Available(pick.Worker, now) || (!pick.Bind && f.Drains(pick.Worker, now))
 }
 
 // account counts placements that nobody stored, and notes bindings that were
@@ -146,7 +153,7 @@ func (r *Request) account(b *bucket.Bucket, picked bucket.Selection) {
 			r.ctx.Counters.add(UnboundRejected)
 		case pick.Bind && e != nil && e.State != policy.BindingUnavailable && !r.memo.cut:
 			r.ctx.Counters.add(UnboundRounds)
-		case pick.Bind:
+		case pick.Bind || (e != nil && e.State == policy.BindingUnavailable):
 			r.ctx.Counters.add(UnboundUnavailable)
 		}
 	}

@@ -274,3 +274,36 @@ func TestViews_between_picks(t *testing.T) {
 	require.Equal(t, policy.LookupUnavailable, s.views.Lookup("local", nil).Outcome)
 	require.Zero(t, s.views.Depth("local", &core.Worker{ID: "e0"}))
 }
+
+// An engine that drains keeps its sessions, with and without the state service,
+// and gets no new ones.
+func TestBind_draining_engine_keeps_its_sessions(t *testing.T) {
+	s := newScene(t, engines(2)...)
+	f := s.plain("all", 100, "e0", "e1")
+	f.choose = to("e1")
+	r, effects := s.ask("alice")
+	s.requireRouted(r, s.bound(r, s.observed(r, effects)), "e1")
+	waits, effects := s.ask("carol")
+	effects = append([]Effect(nil), s.observed(waits, effects)...)
+
+	draining := engine(1)
+	draining.Draining = true
+	s.apply(wire.SyncReply{Workers: []wire.Worker{draining}})
+	r, known := s.ask("alice")
+	s.requireRouted(r, s.observed(r, known), "e1")
+	r, known = s.ask("alice")
+	s.requireRouted(r, r.Step(&Event{Kind: EventObserved, Call: known[0].Call}), "e1")
+	r, known = s.ask("bob")
+	s.requireRouted(r, s.bound(r, s.observed(r, known)), "e0")
+	r, known = s.ask("")
+	s.requireRouted(r, known, "e0")
+	// Its placement was stored while the engine began to drain: it is a session of
+	// that engine by now.
+	s.requireRouted(waits, s.bound(waits, effects), "e1")
+
+	sick := draining
+	sick.Healthy = false
+	s.apply(wire.SyncReply{Workers: []wire.Worker{sick}})
+	r, known = s.ask("alice")
+	s.requireRouted(r, s.bound(r, s.observed(r, known)), "e0")
+}

@@ -87,3 +87,29 @@ func BenchmarkRequest(b *testing.B) {
 		}
 	}
 }
+
+// A request of a known session costs the copy of its prompt beside that of the
+// model name; the memo, its calls and the digest are reused.
+func TestAllocations_of_a_bound_request(t *testing.T) {
+	s := newScene(t, engines(100)...)
+	s.plain("all", 1<<20, "e0", "e1", "e2")
+	r, effects := s.ask("session-42")
+	effects = s.bound(r, s.observed(r, effects))
+	require.Equal(t, EffectRoute, effects[0].Kind)
+	request := requestOf(chatBody(4 << 10))
+	bound := &wire.ObserveReply{}
+	for d := range s.store {
+		bound.Bindings = append(bound.Bindings, s.store.read(d))
+	}
+	play := func() {
+		r := s.NewRequest()
+		r.Step(&request.headers)
+		observe := r.Step(&request.body)[0]
+		r.Step(&Event{Kind: EventObserved, Call: observe.Call, Observed: bound})
+		r.Step(&request.response)
+		r.Step(&request.done)
+	}
+	play()
+	require.Equal(t, 2, int(testing.AllocsPerRun(200, play)))
+	require.Zero(t, s.Counters[BindsWon]-1, "every request followed the binding")
+}

@@ -12,4 +12,11 @@
 //     The Request must not be used afterwards.
 //
 // After a Respond effect the machine only waits for EventDone.
+//
+// A request whose policies read what only the state service knows waits for it:
+// Observe asks before the first pick, Bind stores a new placement before the
+// request is sent (design section 3). The caller sends the message, hands the
+// reply to Step with the effect's Call number, nil when there is none, and ticks
+// while Request.Waiting. What comes late has no effect. Policies read the answers
+// through Views.
 package flow

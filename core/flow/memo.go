@@ -37,6 +37,7 @@ type memo struct {
 type entry struct {
 	scope  policy.Scope
 	digest wire.Digest
+	idle   uint32 // seconds that a binding lives without use
 	policy.Binding
 	remembered bool // the service was not there: it is what the context saw last
 }
@@ -84,6 +85,16 @@ func (r *Request) binding(s policy.Scope) policy.Binding {
 	}
 	m.read[s.Stage] = int32(at) + 1
 	return m.entries[at].Binding
+}
+
+// Placed is the engine that the key of one group is bound to (core.Placements).
+func (m *memo) Placed(bucketID string, stage core.Stage) core.WorkerID {
+	for i := range m.entries {
+		if e := &m.entries[i]; e.scope.Stage == stage && e.scope.Bucket == bucketID {
+			return e.Worker
+		}
+	}
+	return ""
 }
 
 // entryOf gives the scope that a pick of a stage was made by, nil when its policy

@@ -47,10 +47,11 @@ func meanings() []Family {
 		{Name: "pointsman_header_only_routed_total", Meaning: "Requests decided from headers."},
 		{Name: "pointsman_observes_total", Meaning: "Requests that asked the state service what it knows of them: `answered`; `unavailable`, no answer or none that can be read; `late`, none by the deadline."},
 		{Name: "pointsman_binds_total", Meaning: "Placements of new keys: `won`; `lost` to another request that was faster, whose engine is followed then; `unavailable` and `late` as above."},
-		{Name: "pointsman_unbound_total", Meaning: "Placements sent on without a binding: the state service was `unavailable`, or other requests were faster in all `rounds`."},
+		{Name: "pointsman_unbound_total", Meaning: "Placements sent on without a binding: the state service was `unavailable`, other requests were faster in all `rounds`, or the pair could not be completed with their engine, which was `rejected`."},
 		{Name: "pointsman_bindings_remembered_total", Meaning: "Bindings followed from the context's own memory while the state service was not there."},
 		{Name: "pointsman_used_bindings_dropped_total", Meaning: "Uses of bindings not reported, so not prolonging them, because one report takes no more."},
 		{Name: "pointsman_sampling_violations_total", Meaning: "Sampling parameters that requests were refused for, every one of a request counted."},
+		{Name: "pointsman_sampling_unseen_total", Meaning: "Requests for a model with a sampling contract whose body the host did not show, so nobody held them to it."},
 		{Name: "pointsman_charges_released_total", Meaning: "In-flight charges given back. Less than `routed` by what is in flight."},
 		{Name: "pointsman_engine_failures_total", Meaning: "Requests that failed by an engine's fault: not reached, broke off, timed out, or answered with a status that counts against its breaker."},
 	}

@@ -19,18 +19,18 @@ const maxScopes = 64
 // the request goes on at once.
 func (r *Request) observe(target spec.Target, a ask) bool {
 	wants := r.ctx.wants(target.Model)
-	if wants == nil || (len(wants.Sources) == 0 && !r.keyed(wants)) {
+	if len(wants.Prefixes) == 0 && !r.keyed(wants.Scopes) {
 		return false
 	}
 	if _, ok := r.targets(target.Resolver.Preferences()); !ok {
 		return true
 	}
 	m := r.remember(target)
-	r.addScopes(m, wants)
+	r.addScopes(m, wants.Scopes)
 	m.observe.Context, m.observe.Model, m.observe.Asked = r.ctx.state.Key, target.Model, target.Asked
 	m.observe.Path = r.ctx.pathOf(r.dialect)
 	m.observe.TimeoutMillis = uint32(r.ctx.state.ObserveWithin)
-	body := len(wants.Sources) > 0
+	body := len(wants.Prefixes) > 0
 	switch {
 	case a.size > r.ctx.state.ObserveMaxBody:
 		m.unasked, body = "the request body is too large to look its prefix up", false
@@ -40,7 +40,7 @@ func (r *Request) observe(target spec.Target, a ask) bool {
 		m.unasked = "the state service gave no answer"
 	}
 	if body {
-		m.observe.Sources = wants.Sources
+		m.observe.Sources = wants.Prefixes
 	} else if len(m.observe.Scopes) == 0 {
 		return false // the prefix was all there is to ask
 	}
@@ -52,8 +52,8 @@ func (r *Request) observe(target spec.Target, a ask) bool {
 }
 
 // keyed reports whether the request has a key of a kind that a policy follows.
-func (r *Request) keyed(wants *Wants) bool {
-	return slices.ContainsFunc(wants.Keys, func(k KeyWant) bool { return r.keyOf(k.Kind) != "" })
+func (r *Request) keyed(scopes []policy.Scope) bool {
+	return slices.ContainsFunc(scopes, func(s policy.Scope) bool { return r.keyOf(s.Kind) != "" })
 }
 
 func (r *Request) keyOf(kind policy.KeySource) string {
@@ -68,17 +68,15 @@ func (r *Request) keyOf(kind policy.KeySource) string {
 }
 
 // addScopes lists the scopes of all groups that could serve the request.
-func (r *Request) addScopes(m *memo, wants *Wants) {
-	for _, k := range wants.Keys {
-		key := r.keyOf(k.Kind)
-		if key == "" {
+func (r *Request) addScopes(m *memo, scopes []policy.Scope) {
+	for _, s := range scopes {
+		if s.Key = r.keyOf(s.Kind); s.Key == "" {
 			continue
 		}
 		if len(m.entries) == maxScopes {
 			return
 		}
-		e := entry{scope: policy.Scope{Kind: k.Kind, Model: m.target.Model, Bucket: k.Bucket, Stage: k.Stage, Key: key}}
-		e.digest = r.ctx.digest(&e.scope)
+		e := entry{scope: s, digest: r.ctx.digest(&s), idle: r.ctx.state.idle(s.Kind)}
 		m.entries = append(m.entries, e)
 		m.observe.Scopes = append(m.observe.Scopes, e.wire())
 	}
@@ -126,6 +124,9 @@ func (r *Request) observed(now core.Instant, reply *wire.ObserveReply, outcome C
 			m.lookups = append(m.lookups, newLookup(&reply.Lookups[i]))
 		}
 	}
+	if len(m.entries) > 0 {
+		r.bucket.Placed = m
+	}
 	r.choose(m.target)
 }
 
@@ -141,7 +142,10 @@ func (r *Request) recall(e *entry) {
 	at, ok := slices.BinarySearchFunc(serving, id, func(w *core.Worker, id core.WorkerID) int {
 		return strings.Compare(string(w.ID), string(id))
 	})
-	if ok && r.ctx.Fleet.Available(serving[at], r.bucket.Now) {
+	if !ok {
+		return
+	}
+	if w, now := serving[at], r.bucket.Now; r.ctx.Fleet.Available(w, now) || r.ctx.Fleet.Drains(w, now) {
 		e.Binding, e.remembered = policy.Binding{State: policy.BindingBound, Worker: id}, true
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/bucket"
 	"github.com/pointsman/pointsman/core/policy"
+	"github.com/pointsman/pointsman/core/spec"
 	"github.com/pointsman/pointsman/core/wire"
 	"github.com/stretchr/testify/require"
 )
@@ -107,9 +108,6 @@ func TestObserve_scopes_are_bounded(t *testing.T) {
 		s.plain(fmt.Sprintf("b%02d", i), core.Tokens(i), "e0")
 	}
 	f := s.plain("last", 100, "e0")
-	for i := range s.wants.Keys {
-		s.wants.Keys[i].Bucket = fmt.Sprintf("b%02d", i)
-	}
 	_, effects := s.ask("alice")
 	require.Len(t, s.call(effects, EffectObserve).Observe.Scopes, maxScopes)
 	require.Zero(t, f.calls)
@@ -135,7 +133,6 @@ func TestDigest_has_no_delimiter_to_play_with(t *testing.T) {
 	seen := map[wire.Digest]bool{}
 	for i := range scopes {
 		seen[c.digest(&scopes[i])] = true
-		require.Equal(t, c.digest(&scopes[i]), c.digest(&scopes[i]))
 	}
 	require.Len(t, seen, len(scopes))
 	// Other processes, of other releases, must make the same.
@@ -197,7 +194,7 @@ func newReader(t *testing.T) (*scene, *reader) {
 	s := newScene(t, engines(3)...)
 	p := &reader{follower: follower{views: s.views}, sources: []string{"local", "remote"}}
 	s.add("all", 1<<40, bucket.Plain(bucket.Group{Policy: p}))
-	s.wants.Sources = p.sources
+	s.wants.Prefixes = p.sources
 	return s, p
 }
 
@@ -247,4 +244,69 @@ func TestLookup_is_unavailable_without_a_body_that_fits(t *testing.T) {
 	r = s.NewRequest()
 	require.Equal(t, EffectStrip, r.Step(&ev)[0].Kind)
 	require.Equal(t, policy.Lookup{Detail: "the request body was not seen"}, p.lookups[0])
+}
+
+// An engine that takes no requests is no memory worth having either: the policy
+// must see that nothing is known, and not scatter the session.
+func TestObserve_remembered_engine_is_down(t *testing.T) {
+	s := newScene(t, engines(2)...)
+	f := s.plain("all", 100, "e0", "e1")
+	f.choose = to("e1")
+	r, effects := s.ask("alice")
+	s.bound(r, s.observed(r, effects))
+	sick := engine(1)
+	sick.Healthy = false
+	s.apply(wire.SyncReply{Workers: []wire.Worker{sick}})
+	r, effects = s.ask("alice")
+	s.requireRouted(r, r.Step(&Event{Kind: EventObserved, Call: effects[0].Call}), "e0")
+	require.Equal(t, policy.BindingUnavailable, f.seen.State)
+	require.Zero(t, s.Counters[BindingsRemembered])
+}
+
+// blind asks for a binding of a scope that it never read.
+type blind struct{ follower }
+
+func (p *blind) Pick(engines []*core.Worker, _ *core.PickRequest) (core.Pick, error) {
+	return core.Pick{Worker: engines[0], Reason: core.ReasonRandom, Bind: true}, nil
+}
+
+func TestBind_needs_a_scope_of_its_own_bucket(t *testing.T) {
+	s := newScene(t, engines(2)...)
+	s.plain("one", 100, "e0").full["e0"] = true
+	s.add("two", 200, bucket.Plain(bucket.Group{Members: bucket.Only("e1"), Policy: &blind{}}))
+	r, effects := s.ask("alice")
+	s.requireRouted(r, s.observed(r, effects), "e1")
+	require.Equal(t, uint64(1), s.Counters[UnboundUnavailable])
+	require.Empty(t, s.store)
+}
+
+// A target that makes no sense is refused before anybody is asked.
+func TestObserve_is_not_asked_for_a_request_that_is_refused(t *testing.T) {
+	s := newScene(t, engines(1)...)
+	s.plain("all", 100, "e0")
+	resolver, err := bucket.NewResolver(s.buckets, bucket.Preferences{TTFT: bucket.PreferenceSLOFirst})
+	require.NoError(t, err)
+	s.routeTo = func(string, spec.Adapters) (spec.Target, bool) {
+		return spec.Target{Model: "m", Asked: "m", Resolver: resolver}, true
+	}
+	r, ev := s.NewRequest(), s.headers()
+	ev.SessionHeader, ev.TTFTHeader = "alice", "soon"
+	r.Step(&ev)
+	code, _ := refusal(t, r.Step(&Event{Kind: EventBody, Body: `{"model":"m"}`}))
+	require.Equal(t, CodeBadRequest, code)
+	require.Zero(t, s.calls)
+}
+
+func TestUsed_bindings_beyond_one_sync_are_counted(t *testing.T) {
+	s := newScene(t, engines(1)...)
+	s.plain("all", 100, "e0")
+	for i := range maxUsed + 2 {
+		session := fmt.Sprint("s", i)
+		r, effects := s.ask(session)
+		s.bound(r, s.observed(r, effects))
+		r, effects = s.ask(session)
+		s.observed(r, effects)
+	}
+	require.Equal(t, uint64(2), s.Counters[UsedDropped])
+	require.Len(t, s.UsedBindings(nil), maxUsed)
 }

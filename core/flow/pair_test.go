@@ -64,10 +64,12 @@ func TestH01_pair_binds_both_halves(t *testing.T) {
 			}
 			// The configuration refuses pairs as yet, so the dispatch of one is a fault.
 			require.Equal(t, errPair, effects[0].Fault)
-			require.Equal(t, tt.last, [2]core.WorkerID{prefill.last.Worker.ID, decode.last.Worker.ID})
-			require.Equal(t, tt.calls, [2]int{prefill.calls, decode.calls})
+			require.Equal(t, tt.last[0], prefill.last.Worker.ID)
+			require.Equal(t, tt.last[1], decode.last.Worker.ID)
+			require.Equal(t, tt.calls[0], prefill.calls)
+			require.Equal(t, tt.calls[1], decode.calls)
 			require.Equal(t, tt.binds, binds)
-			require.Equal(t, tt.last, [2]core.WorkerID{s.store[p.Digest], s.store[d.Digest]}, "what is bound is what was picked")
+			require.Equal(t, store{p.Digest: tt.last[0], d.Digest: tt.last[1]}, s.store, "what is bound is what was picked")
 			require.Zero(t, s.inflight())
 		})
 	}

@@ -34,7 +34,13 @@ type insertion struct {
 func (r *Request) govern(model string, p *parameters) bool {
 	contract := r.ctx.Router.Sampling(model)
 	known := p.dialect.Sampling()
-	if contract == nil || !p.seen || known == 0 {
+	switch {
+	case contract == nil:
+		return true
+	case !p.seen:
+		r.ctx.Counters.add(SamplingUnseen)
+		return true
+	case known == 0:
 		return true
 	}
 	if p.perPrompt {

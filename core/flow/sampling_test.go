@@ -152,3 +152,17 @@ func TestAdapter_named_beside_the_model(t *testing.T) {
 	r, _ := m.post("/generate", `{"text":"t","lora_path":"unheard"}`)
 	require.NotEmpty(t, r.Receipt().Chosen, "the engine decides about a name the fleet does not know")
 }
+
+// Where no body is seen, nothing can be held to a contract: it is counted.
+func TestSampling_in_header_only_mode(t *testing.T) {
+	m := newMachine(t, governed(strict), engines(1)...)
+	m.headerOnly = true
+	r := m.NewRequest()
+	ev := m.headers()
+	require.Equal(t, []EffectKind{EffectStrip, EffectRoute, EffectContinue, EffectReceipt}, kinds(r.Step(&ev)))
+	require.Equal(t, uint64(1), m.Counters[SamplingUnseen])
+	r = m.NewRequest()
+	ev.Path, ev.ModelHeader = "/generate", "other"
+	require.Equal(t, []EffectKind{EffectStrip, EffectRoute, EffectContinue, EffectReceipt}, kinds(r.Step(&ev)))
+	require.Equal(t, "m", r.Receipt().Model, "the configured model, whatever the header says")
+}

@@ -112,7 +112,7 @@ type scene struct {
 func newScene(t tester, fleet ...wire.Worker) *scene {
 	t.Helper()
 	s := &scene{machine: newMachine(t, oneBucket, fleet...), store: store{}, views: &Views{}}
-	s.UseState(State{Views: s.views, Wants: func(string) *Wants { return &s.wants }, Key: 77})
+	s.UseState(State{Views: s.views, Wants: func(string) Wants { return s.wants }, Key: 77})
 	return s
 }
 
@@ -122,7 +122,7 @@ func (s *scene) add(id string, most core.Tokens, groups bucket.Groups) {
 	require.NoError(s.t, err)
 	for _, g := range b.EngineGroups() {
 		if f, ok := g.Policy().(*follower); ok {
-			s.wants.Keys = append(s.wants.Keys, KeyWant{Bucket: id, Stage: g.Stage(), Kind: f.kind})
+			s.wants.Scopes = append(s.wants.Scopes, policy.Scope{Kind: f.kind, Model: "m", Bucket: id, Stage: g.Stage()})
 		}
 	}
 	s.buckets = append(s.buckets, b)

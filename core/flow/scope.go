@@ -16,13 +16,12 @@ const scopeVersion = 1
 // the texts, so that no delimiter can make one scope of two (engine-selection.md
 // 8.5). It is cryptographic, because keys may be secret and are chosen by clients.
 func (c *Context) digest(s *policy.Scope) (d wire.Digest) {
-	b := append(c.scratch[:0], scopeVersion, byte(kindOf(s.Kind)), byte(s.Stage))
+	c.scratch = append(c.scratch[:0], scopeVersion, byte(kindOf(s.Kind)), byte(s.Stage))
 	for _, text := range [...]string{s.Model, s.Bucket, s.Key} {
-		b = binary.BigEndian.AppendUint64(b, uint64(len(text)))
-		b = append(b, text...)
+		c.scratch = binary.BigEndian.AppendUint64(c.scratch, uint64(len(text)))
+		c.scratch = append(c.scratch, text...)
 	}
-	c.scratch = b
-	sum := sha256.Sum256(b)
+	sum := sha256.Sum256(c.scratch)
 	copy(d[:], sum[:])
 	return d
 }

@@ -118,6 +118,9 @@ func (r *Request) choose(route spec.Target) {
 		r.refuse(CodeBadRequest, r.tooLong())
 		return
 	}
+	for _, b := range buckets {
+		r.receipt.Ordered(b.ID())
+	}
 	r.walk = walk{buckets: buckets}
 	r.tryBuckets()
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/chat"
 	"github.com/pointsman/pointsman/core/policy"
+	"github.com/pointsman/pointsman/core/spec"
 )
 
 // DefaultCallTimeout is how long a request waits for a reply to Observe or Bind,
@@ -17,15 +18,11 @@ const DefaultObserveMaxBody = 4 << 20
 // Wants is what the policies of one model read of the state service. It is
 // immutable.
 type Wants struct {
-	Keys    []KeyWant
-	Sources []string // names of the cache sources that only the service has
-}
-
-// KeyWant says that the policy of one engine group follows bindings.
-type KeyWant struct {
-	Bucket string
-	Stage  core.Stage
-	Kind   policy.KeySource // KeySession or KeyRouting
+	// Scopes are where keys may be bound, in the order in which maxScopes cuts them
+	// off. A request fills in its key of the kind.
+	Scopes []policy.Scope
+	// Prefixes are the names of the cache sources that only the service has.
+	Prefixes []string
 }
 
 // State connects a context with what the state service knows. The zero value
@@ -34,15 +31,32 @@ type State struct {
 	// Views is what the policies of the context's router read. It serves one
 	// context only.
 	Views *Views
-	// Wants gives what a canonical model's policies read, nil for nothing.
-	Wants func(model string) *Wants
+	// Wants gives what a canonical model's policies read; nil is nothing for every
+	// model.
+	Wants func(model string) Wants
 	// Key names the context to the service, as in its syncs.
 	Key uint64
+	// How many seconds bindings live without use; 0 is the service's default.
+	SessionIdle, RoutingIdle uint32
 	// How long requests wait for each call, in milliseconds; 0 is
 	// DefaultCallTimeout.
 	ObserveWithin, BindWithin core.Instant
 	// ObserveMaxBody is the longest body sent along; 0 is DefaultObserveMaxBody.
 	ObserveMaxBody uint64
+}
+
+// WantsOf gives what the models of a router ask of the state service, in the form
+// that State takes.
+func WantsOf(router *spec.Router) func(model string) Wants {
+	return func(model string) Wants { return Wants(router.ModelNeeds(model)) }
+}
+
+// idle is how many seconds a binding of a kind of key lives without use.
+func (s *State) idle(kind policy.KeySource) uint32 {
+	if kind == policy.KeyRouting {
+		return s.RoutingIdle
+	}
+	return s.SessionIdle
 }
 
 // UseState connects the context, before its first request.
@@ -72,10 +86,10 @@ func (c *Context) pathOf(d chat.Dialect) string {
 	return ""
 }
 
-// wants gives what a model's policies read, nil for nothing.
-func (c *Context) wants(model string) *Wants {
+// wants gives what a model's policies read.
+func (c *Context) wants(model string) Wants {
 	if c.state.Wants == nil {
-		return nil
+		return Wants{}
 	}
 	return c.state.Wants(model)
 }

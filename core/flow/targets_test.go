@@ -86,9 +86,9 @@ func TestTargets_fall_back_out_of_the_tier(t *testing.T) {
 func TestTargets_in_the_receipt(t *testing.T) {
 	m := newMachine(t, tiers("slo_first", "slo_first"), engines(2)...)
 	r, _ := m.aimed("m", "500", "12.5")
-	require.Contains(t, r.Receipt().Describe(), "peak=unknown ttft_slo_ms=500 tps_slo=12.5; fast picked")
+	require.Contains(t, r.Receipt().Describe(), "peak=unknown ttft_slo_ms=500 tps_slo=12.5; order fast, slow; fast picked")
 	r, _ = m.aimed("m", "", "")
-	require.Contains(t, r.Receipt().Describe(), "peak=unknown; slow picked")
+	require.Contains(t, r.Receipt().Describe(), "peak=unknown; order slow, fast; slow picked")
 }
 
 func TestTargets_do_not_allocate(t *testing.T) {

@@ -19,6 +19,7 @@ type CacheAware struct {
 
 	// Of the present pick. Nothing in them outlives it.
 	lookup  Lookup
+	hits    []hit
 	holders []holder
 	gated   []holder
 	pool    []*core.Worker
@@ -96,9 +97,9 @@ func (p *CacheAware) decide(engines []*core.Worker, req *core.PickRequest) (core
 	return p.miss(engines, req)
 }
 
-// hit reports whether the source knows of blocks at all. An answer about no
+// found reports whether the source knows of blocks at all. An answer about no
 // blocks tells nothing about any engine.
-func (p *CacheAware) hit() bool { return p.lookup.Outcome == LookupHit && p.lookup.Blocks > 0 }
+func (p *CacheAware) found() bool { return p.lookup.Outcome == LookupHit && p.lookup.Blocks > 0 }
 
 // closed reports whether an engine's queue keeps it from being preferred: at the
 // limit it does, an unknown queue does not.

@@ -47,7 +47,7 @@ func (p *CacheAware) unqueued(engines []*core.Worker, now core.Instant) (pool []
 func (p *CacheAware) least(pool []*core.Worker, req *core.PickRequest) (winner *core.Worker, load pressure.Side) {
 	var set pressure.Set
 	for _, w := range pool {
-		set.Add(p.observe(w, req.Now))
+		p.add(&set, w, req.Now)
 	}
 	ties := 0
 	for _, w := range pool {
@@ -92,7 +92,7 @@ func (p *CacheAware) heldBy(w *core.Worker, input uint64) core.Count {
 	switch {
 	case p.lookup.Outcome == LookupUnavailable:
 		return core.Count{}
-	case !p.hit():
+	case !p.found():
 		return core.Known(0)
 	}
 	return core.Known(held(input, p.prefixes.Depth(p.caching.Source, w), p.lookup.Blocks))

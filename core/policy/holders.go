@@ -8,36 +8,52 @@ import (
 	"github.com/pointsman/pointsman/core/pressure"
 )
 
+// hit is one engine that holds enough of the prompt, before it is known whether
+// it is among the best.
+type hit struct {
+	at      int // of the candidates
+	matched uint64
+}
+
 // gather makes holders the engines that hold enough of the prompt, best first,
 // and no more than are looked at (engine-selection.md 9.4). The cap comes before
 // admission.
 func (p *CacheAware) gather(engines []*core.Worker, req *core.PickRequest) {
-	if !p.hit() {
+	p.hits = p.hits[:0]
+	if !p.found() {
 		return
 	}
 	var all pressure.Set
-	for _, w := range engines {
+	for i, w := range engines {
 		depth := p.prefixes.Depth(p.caching.Source, w)
 		if depth == 0 {
 			continue
 		}
-		matched := held(req.Input, depth, p.lookup.Blocks)
-		if !p.enough(matched, req.Input) {
-			continue
+		if matched := held(req.Input, depth, p.lookup.Blocks); p.enough(matched, req.Input) {
+			p.add(&all, w, req.Now)
+			p.hits = append(p.hits, hit{i, matched})
 		}
-		side := p.observe(w, req.Now)
-		all.Add(side)
-		p.holders = append(p.holders, holder{w, side, matched, req.Input - matched})
 	}
-	kept := best(all, p.holders, p.caching.candidates(len(engines)))
-	clear(p.holders[kept:])
-	p.holders = p.holders[:kept]
+	p.keep(engines, req, all, p.caching.candidates(len(engines)))
+}
+
+// add takes an engine into a set. It reads reports while they still matter, and
+// no requests in flight, which say nothing of what the set compares by.
+func (p *CacheAware) add(set *pressure.Set, w *core.Worker, now core.Instant) {
+	if set.Source() == pressure.SourceInflight {
+		return
+	}
+	var side pressure.Side
+	if report, fresh := p.loads.Report(w, now); fresh {
+		side.Report = report
+	}
+	set.Add(side)
 }
 
 // enough applies the thresholds; both are met at equality.
 func (p *CacheAware) enough(matched, input uint64) bool {
 	return matched >= p.caching.MinMatchedTokens &&
-		float64(matched)/float64(max(input, 1)) >= p.caching.MinMatchRatio
+		(p.caching.MinMatchRatio == 0 || float64(matched)/float64(max(input, 1)) >= p.caching.MinMatchRatio)
 }
 
 // held is how many of the prompt's tokens an engine holds: its share of the
@@ -45,8 +61,37 @@ func (p *CacheAware) enough(matched, input uint64) bool {
 // more blocks than were asked about count as all.
 func held(input, depth, query uint64) uint64 {
 	high, low := bits.Mul64(input, min(depth, query))
+	if high == 0 {
+		return low / query
+	}
 	matched, _ := bits.Div64(high, low, query) // high < query, since depth is capped
 	return matched
+}
+
+// keep makes holders the first n hits of the rank order, in that order. Its heap
+// has the worst of them on top, so most of a thousand holders of one prompt cost
+// one comparison each.
+func (p *CacheAware) keep(engines []*core.Worker, req *core.PickRequest, all pressure.Set, n int) {
+	for _, h := range p.hits {
+		uncached := req.Input - h.matched
+		if len(p.holders) == n && uncached > p.holders[0].uncached {
+			continue
+		}
+		w := engines[h.at]
+		next := holder{w, p.observe(w, req.Now), h.matched, uncached}
+		switch {
+		case len(p.holders) < n:
+			p.holders = append(p.holders, next)
+			rise(all, p.holders)
+		case rank(all, &next, &p.holders[0]) < 0:
+			p.holders[0] = next
+			sink(all, p.holders)
+		}
+	}
+	for last := len(p.holders) - 1; last > 0; last-- {
+		p.holders[0], p.holders[last] = p.holders[last], p.holders[0]
+		sink(all, p.holders[:last])
+	}
 }
 
 // rank orders holders of a set: less to compute, then less pressure, then ID.
@@ -60,30 +105,21 @@ func rank(set pressure.Set, a, b *holder) int {
 	return cmp.Compare(a.worker.ID, b.worker.ID)
 }
 
-// best moves the first n holders of the rank order to the front, in that order,
-// and gives their number. Its heap has the worst of them on top, so most of a
-// thousand holders of one shared prompt cost one comparison each.
-func best(set pressure.Set, all []holder, n int) int {
-	top := all[:min(n, len(all))]
-	for i := len(top)/2 - 1; i >= 0; i-- {
-		sink(set, top, i)
-	}
-	for i := len(top); i < len(all); i++ {
-		if rank(set, &all[i], &top[0]) < 0 {
-			top[0] = all[i]
-			sink(set, top, 0)
+// rise restores the heap above its last element.
+func rise(set pressure.Set, heap []holder) {
+	for i := len(heap) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if rank(set, &heap[i], &heap[parent]) <= 0 {
+			return
 		}
+		heap[i], heap[parent] = heap[parent], heap[i]
+		i = parent
 	}
-	for last := len(top) - 1; last > 0; last-- {
-		top[0], top[last] = top[last], top[0]
-		sink(set, top[:last], 0)
-	}
-	return len(top)
 }
 
-// sink restores the heap below i.
-func sink(set pressure.Set, heap []holder, i int) {
-	for {
+// sink restores the heap below its top.
+func sink(set pressure.Set, heap []holder) {
+	for i := 0; ; {
 		worst := i
 		for child := 2*i + 1; child <= 2*i+2 && child < len(heap); child++ {
 			if rank(set, &heap[child], &heap[worst]) > 0 {

@@ -53,7 +53,7 @@ func (p *LoadBased) Pick(engines []*core.Worker, req *core.PickRequest) (core.Pi
 		return core.Pick{}, p.exhausted(req)
 	}
 	w := engines[p.lowest[p.rotor%uint64(len(p.lowest))]]
-	if !req.Spare {
+	if req.Rotates() {
 		p.rotor++
 	}
 	return core.Pick{Worker: w, Reason: core.ReasonLoadBased}, nil

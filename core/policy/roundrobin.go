@@ -54,7 +54,7 @@ func (p *RoundRobin) Pick(engines []*core.Worker, req *core.PickRequest) (core.P
 // advance moves the cursor. A spare choice leaves it: the rotation counts
 // requests, not retries that may never come.
 func (p *RoundRobin) advance(req *core.PickRequest, by uint64) {
-	if !req.Spare {
+	if req.Rotates() {
 		p.cursor += by
 	}
 }

@@ -33,15 +33,15 @@ type Set struct{ source Source }
 
 // Add takes one more engine into the set.
 func (s *Set) Add(side Side) {
-	if s.source == SourceInflight {
-		return
-	}
-	if side.Report == nil || !side.Report.Native() {
+	switch {
+	case s.source == SourceInflight:
+	case side.Report == nil || !side.Report.Native():
 		s.source = SourceInflight
-		return
-	}
-	if _, known := queueMillis(side.Report); !known {
-		s.source = SourceQueueTokens
+	case s.source == SourceQueueTime:
+		if _, known := queueMillis(side.Report); !known {
+			s.source = SourceQueueTokens
+		}
+	case s.source == SourceQueueTokens:
 	}
 }
 

@@ -82,6 +82,8 @@ type Summary struct {
 	Bucket string
 	Reason core.Reason
 
+	order      [MaxTries]string
+	ordered    int // buckets in the order, those not kept included
 	tries      [MaxTries]Try
 	tried      int
 	candidates [MaxCandidates]Candidate
@@ -97,6 +99,14 @@ func (s *Summary) Asked(ttftMillis *uint64, tokensPerSecond *float64) {
 	if tokensPerSecond != nil {
 		s.TPS = *tokensPerSecond
 	}
+}
+
+// Ordered notes the next bucket of the order in which buckets are tried.
+func (s *Summary) Ordered(bucket string) {
+	if s.ordered < MaxTries {
+		s.order[s.ordered] = bucket
+	}
+	s.ordered++
 }
 
 // Tried notes one bucket's turn.
@@ -137,6 +147,7 @@ func (s *Summary) Append(b []byte) []byte {
 	b = append(b, " peak="...)
 	b = appendCount(b, s.Peak)
 	b = s.appendTargets(b)
+	b = s.appendOrder(b)
 	for _, t := range s.tries[:min(s.tried, MaxTries)] {
 		b = appendTry(b, t)
 	}
@@ -146,6 +157,25 @@ func (s *Summary) Append(b []byte) []byte {
 		b = append(b, " more buckets"...)
 	}
 	return s.appendResult(b)
+}
+
+// appendOrder writes the order of buckets where there was one to choose.
+func (s *Summary) appendOrder(b []byte) []byte {
+	if s.ordered < 2 {
+		return b
+	}
+	for i, id := range s.order[:min(s.ordered, MaxTries)] {
+		if i == 0 {
+			b = append(b, "; order "...)
+		} else {
+			b = append(b, ", "...)
+		}
+		b = append(b, id...)
+	}
+	if s.ordered > MaxTries {
+		b = append(b, ", ..."...)
+	}
+	return b
 }
 
 func (s *Summary) appendTargets(b []byte) []byte {

@@ -80,3 +80,16 @@ func TestSummary_costs_no_allocation(t *testing.T) {
 	})
 	require.Zero(t, n)
 }
+
+func TestDescribe_order_of_buckets(t *testing.T) {
+	s := Summary{Model: "m", Input: 1}
+	s.Ordered("only")
+	require.Equal(t, `model="m" input=1 (estimate) peak=unknown`, s.Describe(), "one bucket is no order")
+	s.Ordered("second")
+	require.Equal(t, `model="m" input=1 (estimate) peak=unknown; order only, second`, s.Describe())
+	for range MaxTries {
+		s.Ordered("more")
+	}
+	require.Contains(t, s.Describe(), "; order only, second, more")
+	require.Contains(t, s.Describe(), ", ...")
+}

@@ -64,6 +64,9 @@ func (d *decoder) value(path string, raw json.RawMessage, v reflect.Value) {
 		special.decodeFrom(d, path, raw)
 		return
 	}
+	if s, ok := reflect.TypeAssert[switchable](v.Addr()); ok && d.turned(path, raw, s) {
+		return
+	}
 	switch v.Kind() {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
@@ -79,6 +82,20 @@ func (d *decoder) value(path string, raw json.RawMessage, v reflect.Value) {
 			d.problems.add(path, "must be "+kindName(v.Kind())+", is "+excerpt(raw), "")
 		}
 	}
+}
+
+// turned reads an object for which true or false stands, and reports whether one
+// does.
+func (d *decoder) turned(path string, raw json.RawMessage, s switchable) bool {
+	switch string(raw) {
+	case "false":
+		s.turnOff()
+		return true
+	case "true":
+		d.problems.add(path, "must be an object or false, is true", "leave it out for its defaults")
+		return true
+	}
+	return false
 }
 
 func (d *decoder) object(path string, raw json.RawMessage, v reflect.Value) {

@@ -32,11 +32,17 @@ const (
 	PolicyPowerOfTwo     = "power_of_two"
 	PolicyLoadBased      = "load_based"
 	PolicyConsistentHash = "consistent_hash"
+	PolicySessionAware   = "session_aware"
+	PolicySticky         = "sticky"
+	PolicyCacheAware     = "cache_aware"
 )
 
-// policies lists the choices of Policy.Type.
+// policies lists the choices of Policy.Type, pending ones included.
 func policies() []string {
-	return []string{PolicyRoundRobin, PolicyRandom, PolicyPowerOfTwo, PolicyLoadBased, PolicyConsistentHash}
+	return []string{
+		PolicyRoundRobin, PolicyRandom, PolicyPowerOfTwo, PolicyLoadBased, PolicyConsistentHash,
+		PolicySessionAware, PolicySticky, PolicyCacheAware,
+	}
 }
 
 // use is the advice to write one of several words.
@@ -57,6 +63,10 @@ const (
 	HeaderTPS  = "x-sgl-tps-slo"
 )
 
+// DefaultIdle is how many seconds a binding lasts without a request
+// (engine-selection.md 17).
+const DefaultIdle = 600
+
 // TokensEstimate takes a quarter of the body's bytes as the prompt length.
 const TokensEstimate = "estimate"
 
@@ -66,6 +76,7 @@ const (
 	DefaultBodyTimeout = 60_000
 	DefaultSync        = 200 // design section 4
 	DefaultSyncTimeout = 1_000
+	DefaultCallTimeout = 150 // of a call that a request waits for
 	maxDuration        = 24 * 60 * 60 * 1000
 	maxLabel           = 256 // bytes; what the state service takes unless told otherwise
 )
@@ -92,6 +103,8 @@ func Defaults(cfg *Config) *Config {
 		set(&s.Authority, s.Cluster)
 		number(&s.SyncIntervalMillis, DefaultSync)
 		number(&s.TimeoutMillis, DefaultSyncTimeout)
+		number(&s.ObserveTimeoutMillis, DefaultCallTimeout)
+		number(&s.BindTimeoutMillis, DefaultCallTimeout)
 		c.State = &s
 	}
 	return &c

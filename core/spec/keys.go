@@ -9,7 +9,7 @@ import (
 // fieldOf finds the field that a key sets. Keys are matched to the letter.
 func fieldOf(v reflect.Value, key string) (reflect.Value, bool) {
 	for i := range v.NumField() {
-		if tagName(v.Type().Field(i)) == key {
+		if name := tagName(v.Type().Field(i)); name == key && name != "-" {
 			return v.Field(i), true
 		}
 	}
@@ -25,7 +25,9 @@ func tagName(f reflect.StructField) string {
 func keysOf(t reflect.Type) []string {
 	names := make([]string, 0, t.NumField())
 	for f := range t.Fields() {
-		names = append(names, tagName(f))
+		if name := tagName(f); name != "-" {
+			names = append(names, name)
+		}
 	}
 	return names
 }

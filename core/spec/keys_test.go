@@ -50,7 +50,7 @@ func TestValidate_key_headers(t *testing.T) {
 		{`"session": {"header": "x-s"}`, `"type": "random"`, `session: has no effect: no policy uses such keys; leave it out or use "consistent_hash" with such a "key"`},
 		{`"routing_key": {"header": "x-r"}`, onPrefix, `routing_key: has no effect: no policy uses such keys; leave it out or use "consistent_hash" with such a "key"`},
 		{`"routing_key": {"header": "é"}`, onRouting, `routing_key.header: "é" is not a header name; use letters, digits and hyphens`},
-		{`"session": {"header": "x-s", "idle_secs": 5}`, onSession, `session.idle_secs: is not in this version; leave it out`},
+		{`"session": {"header": "x-s", "idle_secs": 5}`, onSession, `session.idle_secs: has no effect: no policy binds such keys; leave it out`},
 		{`"session_id_header": "x-s"`, onSession, `session_id_header: is spelled otherwise here; use "session": {"header": ...}`},
 		// What follows from a mistake elsewhere is not listed beside it.
 		{`"session": {"header": "x-s"}`, `"type": "consistent_hsh", "key": "session"`, `models.m.buckets[0].groups.plain.policy.type: "consistent_hsh" is not a policy; did you mean "consistent_hash"?`},

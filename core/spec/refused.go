@@ -1,6 +1,8 @@
 package spec
 
 import (
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -26,9 +28,20 @@ func refusedKey(key string) (refusal, bool) {
 		return refusal{"belongs to a bucket", `write it into "buckets": [{...}]`}, true
 	case "session", "routing_key":
 		return refusal{"belongs to the top level", "write it beside \"models\""}, true
-	case "kv_indexer", "worker_services",
-		"min_load_choices", "session_affinity_mode", "idle_secs", "eviction_interval_secs", "dp_aware", "observe_max_body":
+	case "idle_secs":
+		return refusal{"belongs to a kind of key", `write it into "session" or "routing_key" at the top level`}, true
+	case "eviction_interval_secs", "session_eviction_interval_secs", "sticky_eviction_interval_secs":
+		return refusal{"belongs to the state service, which drops idle bindings in its own time", "leave it out"}, true
+	case "session_affinity_mode":
+		return refusal{"is dropped: a session is bound in each bucket and stage, there are no global modes", "leave it out"}, true
+	case "kv_indexer", "worker_services", "dp_aware", "observe_max_body":
 		return refusal{"is not in this version", "leave it out"}, true
+	}
+	if slices.Contains(keysOf(reflect.TypeFor[Policy]()), name) {
+		return refusal{"belongs to a policy", `write it into "policy": {...}`}, true
+	}
+	if slices.Contains(keysOf(reflect.TypeFor[Guard]()), name) {
+		return refusal{"belongs to the pressure guard", `write it into "pressure_guard": {...} of a cache_aware policy`}, true
 	}
 	return refusal{}, false
 }
@@ -69,25 +82,42 @@ func renamedKeys() map[string]refusal {
 		"session_id_header":  renamed(`"session": {"header": ...}`),
 		"routing_key_header": renamed(`"routing_key": {"header": ...}`),
 		"mode":               renamed(`a key "plain" or "pd" with the groups below it`),
+
+		"session_idle_secs":                 renamed(`"session": {"idle_secs": ...}`),
+		"sticky_idle_secs":                  renamed(`"routing_key": {"idle_secs": ...}`),
+		"sticky_fallback_policy":            renamed(`"fallback" in a sticky policy`),
+		"cache_affinity_min_matched_tokens": renamed(`"min_matched_tokens" in a cache_aware policy`),
+		"cache_affinity_min_match_ratio":    renamed(`"min_match_ratio" in a cache_aware policy`),
+		"cache_candidate_min_workers":       renamed(`"candidate_min_workers" in a cache_aware policy`),
+		"cache_candidate_ratio":             renamed(`"candidate_ratio" in a cache_aware policy`),
+		"cache_candidate_max_workers":       renamed(`"candidate_max_workers" in a cache_aware policy`),
+		"cache_switch_margin_tokens":        renamed(`"switch_margin_tokens" in a cache_aware policy`),
+		"cache_prefix_provider":             renamed(`"source" in a cache_aware policy`),
+		"disable_pressure_guard":            renamed(`"pressure_guard": false in a cache_aware policy`),
+		"pressure_abs_threshold_tokens":     renamed(`"pressure_guard": {"abs_threshold_tokens": ...} in a cache_aware policy`),
+		"pressure_abs_threshold_ms":         renamed(`"pressure_guard": {"abs_threshold_ms": ...} in a cache_aware policy`),
+		"pressure_rel_threshold":            renamed(`"pressure_guard": {"rel_threshold": ...} in a cache_aware policy`),
 	}
 }
 
 // refusedPolicy explains why a policy name cannot be honoured: the dropped ones
-// of POLICY_DESIGN section 7 with their replacement, and names nobody knows.
-func refusedPolicy(name string) refusal {
+// of POLICY_DESIGN section 7 with their replacement, those not offered yet, and
+// names nobody knows.
+func refusedPolicy(name string, offered []string) refusal {
 	quoted := strconv.Quote(name)
+	if slices.Contains(policies(), name) {
+		return refusal{quoted + " is not in this version", use(offered...)}
+	}
 	switch name {
 	case "fused_score", "score_policy":
 		return refusal{quoted + " is dropped: policies do not add up scores", "use power_of_two"}
 	case "legacy_host_affinity":
 		return refusal{quoted + " is dropped", "use power_of_two on decode groups"}
-	case "session_aware", "sticky", "cache_aware":
-		return refusal{quoted + " is not in this version", use(policies()...)}
 	case "power_of_n":
 		return refusal{quoted + " is spelled power_of_two here", `use "type": "power_of_two" with "choices"`}
 	}
-	if near, ok := nearest(name, policies()); ok {
+	if near, ok := nearest(name, offered); ok {
 		return refusal{quoted + " is not a policy", "did you mean " + strconv.Quote(near) + "?"}
 	}
-	return refusal{quoted + " is not a policy", use(policies()...)}
+	return refusal{quoted + " is not a policy", use(offered...)}
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/pointsman/pointsman/core"
-	"github.com/pointsman/pointsman/core/admission"
-	"github.com/pointsman/pointsman/core/breaker"
 	"github.com/pointsman/pointsman/core/bucket"
 	"github.com/pointsman/pointsman/core/policy"
 	"github.com/pointsman/pointsman/core/sampling"
@@ -19,6 +17,10 @@ import (
 // Handles are what policies need beside their specification.
 type Handles struct {
 	Load policy.LoadView
+	// Bindings are what session_aware and sticky ask; nil refuses them.
+	Bindings policy.Bindings
+	// Prefixes are what cache_aware asks; nil refuses it.
+	Prefixes policy.PrefixView
 	// Offset draws the start of each rotation, ties included, so that contexts do
 	// not rotate in step. Nil starts every rotation at zero.
 	Offset *rand.Rand
@@ -52,6 +54,7 @@ type Router struct {
 	names   []string // models, sorted
 	members []core.WorkerID
 	needs   Needs
+	model   map[string]ModelNeeds
 	headers keyHeaders
 
 	sampling map[string]*sampling.Contract // of models that have one
@@ -64,6 +67,24 @@ type Needs struct {
 	Routing string // header of the routing key
 	TTFT    string // header of the target for the time to first token
 	TPS     string // header of the target for tokens per second
+
+	Bindings bool     // some policy binds keys
+	Prefixes []string // the prefix sources that policies ask, sorted
+}
+
+// ModelNeeds are what the policies of one model ask of the state service.
+type ModelNeeds struct {
+	// Scopes are where a request's keys may be bound, in the order of buckets and
+	// stages in the configuration. A request fills in its key of the kind.
+	Scopes []policy.Scope
+	// Prefixes are the prefix sources, sorted.
+	Prefixes []string
+}
+
+// place is where a policy stands.
+type place struct {
+	model, bucket string
+	stage         core.Stage
 }
 
 // keyHeaders are the headers that keys are in, needed or not.
@@ -71,7 +92,7 @@ type keyHeaders struct{ session, routing string }
 
 func (c *Config) keyHeaders() keyHeaders {
 	name := func(h *KeyHeader, otherwise string) string {
-		if h == nil {
+		if h == nil || h.Header == "" {
 			return otherwise
 		}
 		return strings.ToLower(h.Header)
@@ -81,11 +102,11 @@ func (c *Config) keyHeaders() keyHeaders {
 
 // Build makes the router of a valid configuration.
 func Build(cfg *Config, h Handles) (*Router, error) {
-	r := &Router{models: map[string]*bucket.Resolver{}, aliases: map[string]string{}, headers: cfg.keyHeaders()}
+	r := &Router{models: map[string]*bucket.Resolver{}, model: map[string]ModelNeeds{}, aliases: map[string]string{}, headers: cfg.keyHeaders()}
 	r.names = slices.Sorted(maps.Keys(cfg.Models))
 	for _, name := range r.names {
 		m := cfg.Models[name]
-		resolver, err := r.resolver(m, h)
+		resolver, err := r.resolver(name, m, h)
 		if err != nil {
 			return nil, fmt.Errorf("models.%s: %w", name, err)
 		}
@@ -103,10 +124,10 @@ func Build(cfg *Config, h Handles) (*Router, error) {
 	return r, nil
 }
 
-func (r *Router) resolver(m Model, h Handles) (*bucket.Resolver, error) {
+func (r *Router) resolver(name string, m Model, h Handles) (*bucket.Resolver, error) {
 	buckets := make([]*bucket.Bucket, 0, len(m.Buckets))
 	for i := range m.Buckets {
-		b, err := r.bucket(&m.Buckets[i], h)
+		b, err := r.bucket(name, &m.Buckets[i], h)
 		if err != nil {
 			return nil, err
 		}
@@ -126,8 +147,8 @@ func (r *Router) resolver(m Model, h Handles) (*bucket.Resolver, error) {
 	return bucket.NewResolver(buckets, bucket.Preferences{TTFT: ttft, TPS: tps})
 }
 
-func (r *Router) bucket(b *Bucket, h Handles) (*bucket.Bucket, error) {
-	groups, err := r.groups(b, h)
+func (r *Router) bucket(model string, b *Bucket, h Handles) (*bucket.Bucket, error) {
+	groups, err := r.groups(model, b, h)
 	if err != nil {
 		return nil, fmt.Errorf("bucket %q: %w", b.ID, err)
 	}
@@ -138,24 +159,24 @@ func (r *Router) bucket(b *Bucket, h Handles) (*bucket.Bucket, error) {
 	return bucket.New(s)
 }
 
-func (r *Router) groups(b *Bucket, h Handles) (bucket.Groups, error) {
+func (r *Router) groups(model string, b *Bucket, h Handles) (bucket.Groups, error) {
 	if b.Groups.Plain != nil {
-		g, err := r.group(b.Groups.Plain, h)
+		g, err := r.group(place{model, b.ID, core.StagePlain}, b.Groups.Plain, h)
 		return bucket.Plain(g), err
 	}
 	if b.Groups.PD == nil || b.Groups.PD.Prefill == nil || b.Groups.PD.Decode == nil {
 		return nil, errors.New("groups are incomplete")
 	}
-	prefill, err := r.group(b.Groups.PD.Prefill, h)
+	prefill, err := r.group(place{model, b.ID, core.StagePrefill}, b.Groups.PD.Prefill, h)
 	if err != nil {
 		return nil, fmt.Errorf("prefill: %w", err)
 	}
-	decode, err := r.group(b.Groups.PD.Decode, h)
+	decode, err := r.group(place{model, b.ID, core.StageDecode}, b.Groups.PD.Decode, h)
 	return bucket.PD(prefill, decode), err
 }
 
-func (r *Router) group(g *Group, h Handles) (bucket.Group, error) {
-	p, err := r.newPolicy(g.Policy, h)
+func (r *Router) group(at place, g *Group, h Handles) (bucket.Group, error) {
+	p, err := r.newPolicy(at, g.Policy, h)
 	if err != nil {
 		return bucket.Group{}, err
 	}
@@ -169,58 +190,6 @@ func (r *Router) group(g *Group, h Handles) (bucket.Group, error) {
 		r.members = append(r.members, ids...)
 	}
 	return bucket.Group{Members: members, Policy: p}, nil
-}
-
-func (r *Router) newPolicy(p *Policy, h Handles) (bucket.Policy, error) {
-	if p == nil {
-		return nil, errors.New("the group has no policy")
-	}
-	limits := admission.Limits{}
-	if p.Admission != nil {
-		limits = *p.Admission
-	}
-	switch p.Type {
-	case PolicyRoundRobin:
-		return policy.NewRoundRobin(limits, h.Load, h.start())
-	case PolicyLoadBased:
-		return policy.NewLoadBased(limits, h.Load, h.start())
-	case PolicyConsistentHash:
-		return r.consistentHash(p, limits, h)
-	case PolicyRandom:
-		return policy.NewRandom(limits, h.Load)
-	case PolicyPowerOfTwo:
-		return policy.NewPowerOfTwo(int(valueOr(p.Choices, policy.DefaultChoices)), limits, h.Load)
-	}
-	return nil, fmt.Errorf("policy %q is not known", p.Type)
-}
-
-func (r *Router) consistentHash(p *Policy, limits admission.Limits, h Handles) (bucket.Policy, error) {
-	key, ok := policy.ParseKeySource(p.Key)
-	if !ok {
-		return nil, fmt.Errorf("policy %s: key %q is not known", p.Type, p.Key)
-	}
-	switch key {
-	case policy.KeySession:
-		r.needs.Session = r.headers.session
-	case policy.KeyRouting:
-		r.needs.Routing = r.headers.routing
-	case policy.KeyPrefix:
-	}
-	hashing := policy.Hashing{
-		Key:         key,
-		LoadFactor:  valueOr(p.LoadFactor, policy.DefaultLoadFactor),
-		LoadFloor:   valueOr(p.LoadFloor, policy.DefaultLoadFloor),
-		PrefixBytes: int(valueOr(p.PrefixBytes, policy.DefaultPrefixBytes)),
-	}
-	return policy.NewConsistentHash(hashing, limits, h.Load)
-}
-
-// valueOr gives what a setting points at, or its default.
-func valueOr[T any](setting *T, value T) T {
-	if setting == nil {
-		return value
-	}
-	return *setting
 }
 
 // Route finds the target of a model name: the model itself, else an alias, else
@@ -261,31 +230,9 @@ func (r *Router) Names() []string {
 // Needs says what requests must bring.
 func (r *Router) Needs() Needs { return r.needs }
 
+// ModelNeeds says what the policies of a model, by its canonical name, ask of the
+// state service.
+func (r *Router) ModelNeeds(model string) ModelNeeds { return r.model[model] }
+
 // Members lists the worker IDs that groups name, sorted and without repeats.
 func (r *Router) Members() []core.WorkerID { return r.members }
-
-// BreakerConfig gives the breaker's settings; unset ones are its defaults.
-func (c *Config) BreakerConfig() breaker.Config {
-	var b breaker.Config
-	if c.Breaker == nil {
-		return b
-	}
-	if c.Breaker.Threshold != nil {
-		b.Threshold = uint32(*c.Breaker.Threshold)
-	}
-	if c.Breaker.CoolDownMillis != nil {
-		b.CoolDown = int64(*c.Breaker.CoolDownMillis)
-	}
-	return b
-}
-
-// Static gives the static workers.
-func (c *Config) Static() []core.Worker {
-	list := make([]core.Worker, 0, len(c.Workers))
-	for i := range c.Workers {
-		w := &c.Workers[i]
-		stage, _ := core.ParseStage(w.Role)
-		list = append(list, core.Worker{ID: core.WorkerID(w.id()), Address: w.Address, Models: w.Models, Stage: stage})
-	}
-	return list
-}

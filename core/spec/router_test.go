@@ -116,7 +116,7 @@ func TestBuild_refuses_what_Validate_would(t *testing.T) {
 	plain := func(p *Policy) Groups { return Groups{Plain: &Group{Policy: p}} }
 	for want, b := range map[string]Bucket{
 		`models.m: bucket "b": groups are incomplete`:                 {ID: "b"},
-		`models.m: bucket "b": policy "sticky" is not known`:          {ID: "b", Groups: plain(&Policy{Type: "sticky"})},
+		`models.m: bucket "b": policy "magic" is not known`:           {ID: "b", Groups: plain(&Policy{Type: "magic"})},
 		`models.m: bucket "b": the group has no policy`:               {ID: "b", Groups: plain(nil)},
 		`models.m: invalid configuration: bucket "": the id is blank`: {Groups: plain(&Policy{Type: PolicyRandom})},
 	} {

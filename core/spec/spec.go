@@ -67,12 +67,15 @@ type Config struct {
 	Models map[string]Model `json:"models"`
 }
 
-// KeyHeader names the header of a kind of key. Requests pay for reading it only
+// KeyHeader names the header of a kind of key, and how long its bindings last. Requests pay for reading it only
 // when a policy uses such keys. A value that is empty or not visible ASCII is no
 // key; one of more than 256 bytes is used by its hash.
 type KeyHeader struct {
-	// Header is matched in any case. Required.
+	// Header is matched in any case. Required unless idle_secs is set.
 	Header string `json:"header"`
+	// IdleSecs is how many seconds a binding of such a key lasts without a request.
+	// Default 600. The state service decides how often it looks for idle ones.
+	IdleSecs *uint64 `json:"idle_secs"`
 }
 
 // State says how to reach the state service.
@@ -87,6 +90,12 @@ type State struct {
 	SyncIntervalMillis *uint64 `json:"sync_interval_ms"`
 	// TimeoutMillis bounds one sync call. Default 1000.
 	TimeoutMillis *uint64 `json:"timeout_ms"`
+	// ObserveTimeoutMillis is how long a request waits for what the service knows
+	// of it. After that it goes on with less. Default 150.
+	ObserveTimeoutMillis *uint64 `json:"observe_timeout_ms"`
+	// BindTimeoutMillis is how long a request waits for its new placement to be
+	// stored. After that it goes on unbound. Default 150.
+	BindTimeoutMillis *uint64 `json:"bind_timeout_ms"`
 }
 
 // Breaker tunes the circuit breaker (engine-selection.md 14.3).
@@ -180,8 +189,9 @@ type Group struct {
 
 // Policy configures one policy instance.
 type Policy struct {
-	// Type is round_robin, random, power_of_two, load_based or consistent_hash;
-	// core/policy/README.md describes each. Required.
+	// Type is round_robin, random, power_of_two, load_based, consistent_hash,
+	// session_aware, sticky or cache_aware; core/policy/README.md describes each.
+	// Required.
 	Type string `json:"type"`
 	// Choices is the sample size of power_of_two. Default 2.
 	Choices *uint64 `json:"choices"`
@@ -197,20 +207,58 @@ type Policy struct {
 	// PrefixBytes is how much of the prompt's JSON text is the key of
 	// "key": "prefix". Default 1024.
 	PrefixBytes *uint64 `json:"prefix_bytes"`
+	// Fallback is how sticky places new routing keys and requests without one:
+	// round_robin (default), random, power_of_two or load_based.
+	Fallback string `json:"fallback"`
+	// Source names the prefix source that cache_aware asks. Default: local, the
+	// state service's index of KV events.
+	Source string `json:"source"`
+	// MinMatchedTokens is how many tokens of the prompt an engine must hold for
+	// cache_aware to prefer it. Default 1024; 0 asks for none.
+	MinMatchedTokens *uint64 `json:"min_matched_tokens"`
+	// MinMatchRatio is the share of the prompt it must hold, 0 to 1. Default: any.
+	MinMatchRatio *float64 `json:"min_match_ratio"`
+	// CandidateMinWorkers is how many such engines are looked at, at least 1.
+	// Default 8.
+	CandidateMinWorkers *uint64 `json:"candidate_min_workers"`
+	// CandidateRatio is the share of the group that is looked at if that is more,
+	// 0 to 1. Default 0.05.
+	CandidateRatio *float64 `json:"candidate_ratio"`
+	// CandidateMaxWorkers is the most that are looked at. Default 32.
+	CandidateMaxWorkers *uint64 `json:"candidate_max_workers"`
+	// SwitchMarginTokens is how many more tokens to compute the pressure guard may
+	// cost. Default 1024.
+	SwitchMarginTokens *uint64 `json:"switch_margin_tokens"`
+	// WorkerQueueLimit is the number of waiting requests, over all ranks, from
+	// which on an engine is not preferred. Default: none.
+	WorkerQueueLimit *uint64 `json:"worker_queue_limit"`
+	// SaturationQueueFloor is the number of waiting requests that no engine may be
+	// below for prefix holders to be taken in spite of their queue. At most
+	// worker_queue_limit. Default: none; then every engine must be at the limit.
+	SaturationQueueFloor *uint64 `json:"saturation_queue_floor"`
+	// MinLoadChoices is the sample size of cache_aware when no engine is preferred;
+	// at or above the group's size the least pressed engine is found. Default 2.
+	MinLoadChoices *uint64 `json:"min_load_choices"`
+	// PressureGuard leaves a prefix holder whose queue is far longer than that of
+	// one which holds almost as much; false turns it off.
+	PressureGuard *Guard `json:"pressure_guard"`
 	// Admission caps each engine. Default: none.
 	Admission *admission.Limits `json:"admission"`
 }
 
 // Decode reads, checks and completes a configuration. Its error is of type
 // Problems and lists everything that is wrong.
-func Decode(document []byte) (*Config, error) {
+func Decode(document []byte) (*Config, error) { return decodeWithout(document, pending()) }
+
+// decodeWithout is Decode with the policies named that are not offered.
+func decodeWithout(document []byte, refused []string) (*Config, error) {
 	cfg := &Config{}
 	d := decoder{}
 	d.decode(document, cfg)
 	if len(d.problems) > 0 {
-		return nil, append(d.problems, d.remaining(cfg)...)
+		return nil, append(d.problems, d.remaining(cfg, refused)...)
 	}
-	if err := Validate(cfg); err != nil {
+	if err := validate(cfg, readable{fleet: true, models: true}, refused).err(); err != nil {
 		return nil, err
 	}
 	return cfg, nil
@@ -218,9 +266,9 @@ func Decode(document []byte) (*Config, error) {
 
 // remaining validates what could be decoded of a faulty document, leaving out
 // findings about values that decoding already complained of.
-func (d *decoder) remaining(cfg *Config) (more Problems) {
+func (d *decoder) remaining(cfg *Config, refused []string) (more Problems) {
 	whole := readable{fleet: !d.covers("workers") && !d.covers("state"), models: !d.covers("models")}
-	for _, p := range validate(cfg, whole) {
+	for _, p := range validate(cfg, whole, refused) {
 		if !d.covers(p.Path) {
 			more = append(more, p)
 		}

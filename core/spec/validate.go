@@ -15,7 +15,7 @@ import (
 // Validate lists everything about cfg that cannot be honoured, as Problems, nil
 // when there is nothing. It does not change cfg.
 func Validate(cfg *Config) error {
-	return validate(cfg, readable{fleet: true, models: true}).err()
+	return validate(cfg, readable{fleet: true, models: true}, pending()).err()
 }
 
 // readable says what of a document could be decoded whole.
@@ -26,8 +26,11 @@ type readable struct {
 
 // validate does the work of Validate. It leaves out what follows from parts that
 // could not be read.
-func validate(cfg *Config, whole readable) Problems {
-	v := validator{cfg: cfg, whole: whole, workers: map[string]*Worker{}, keys: map[policy.KeySource]bool{}}
+func validate(cfg *Config, whole readable, refused []string) Problems {
+	v := validator{
+		cfg: cfg, whole: whole, refused: refused, workers: map[string]*Worker{},
+		keys: map[policy.KeySource]bool{}, bound: map[policy.KeySource]bool{},
+	}
 	v.root()
 	v.staticWorkers()
 	for _, name := range slices.Sorted(maps.Keys(cfg.Models)) {
@@ -43,7 +46,9 @@ type validator struct {
 	problems Problems
 	workers  map[string]*Worker // static ones, by ID
 	whole    readable
+	refused  []string                  // policies that are not offered
 	keys     map[policy.KeySource]bool // those that policies use
+	bound    map[policy.KeySource]bool // those that policies bind
 }
 
 func (v *validator) add(path, reason, fix string) { v.problems.add(path, reason, fix) }
@@ -110,6 +115,8 @@ func (v *validator) state() {
 	}
 	v.between("state.sync_interval_ms", s.SyncIntervalMillis, 20, 10_000)
 	v.between("state.timeout_ms", s.TimeoutMillis, 1, 60_000)
+	v.between("state.observe_timeout_ms", s.ObserveTimeoutMillis, 1, 10_000)
+	v.between("state.bind_timeout_ms", s.BindTimeoutMillis, 1, 10_000)
 	if strings.ContainsAny(s.Authority, " \t\r\n") {
 		v.add("state.authority", "has white space in it", "write host or host:port")
 	}

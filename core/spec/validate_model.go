@@ -99,7 +99,7 @@ func (v *validator) group(at, model string, stage core.Stage, g *Group) {
 		v.add(at+".policy", "is required", `write "policy": {"type": "power_of_two"}`)
 		return
 	}
-	v.policy(at+".policy", g.Policy)
+	v.policy(at+".policy", stage, g.Policy)
 }
 
 // members checks IDs against the static fleet. Without one, members are known

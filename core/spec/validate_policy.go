@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/policy"
 )
 
@@ -15,18 +16,22 @@ const (
 	maxChoices     = 1 << 16
 	maxLoadFloor   = 1 << 16
 	maxPrefixBytes = 1 << 20
+	maxIdle        = 7 * 24 * 60 * 60 // seconds
 )
 
-func (v *validator) policy(at string, p *Policy) {
+func (v *validator) policy(at string, stage core.Stage, p *Policy) {
+	offered := v.offered()
 	switch {
 	case p.Type == "":
-		v.add(at+".type", "is required", use(policies()...))
-	case !slices.Contains(policies(), p.Type):
-		why := refusedPolicy(p.Type)
+		v.add(at+".type", "is required", use(offered...))
+	case !slices.Contains(offered, p.Type):
+		why := refusedPolicy(p.Type, offered)
 		v.add(at+".type", why.reason, why.fix)
 		v.anyKey()
 	default:
 		v.tuning(at, p)
+		v.parameters(at, stage, p)
+		v.store(at, p)
 	}
 	if p.Admission == nil {
 		return
@@ -37,29 +42,80 @@ func (v *validator) policy(at string, p *Policy) {
 	}
 }
 
-// tuning checks the parameters of policies. Those of another policy are refused:
-// they would have no effect.
+// store refuses policies that bind keys where nobody keeps bindings: they would
+// place every key by hash, which another policy does openly.
+func (v *validator) store(at string, p *Policy) {
+	key := map[string]string{PolicySessionAware: "session", PolicySticky: "routing"}[p.Type]
+	if key != "" && v.cfg.State == nil && v.whole.fleet {
+		v.add(at+".type", strconv.Quote(p.Type)+" binds keys in the state service, and there is no \"state\"",
+			`write "state": {"cluster": ...}, or use "consistent_hash" with "key": "`+key+`", which needs none`)
+	}
+}
+
+// offered lists the policies that may be used.
+func (v *validator) offered() []string {
+	return slices.DeleteFunc(policies(), func(name string) bool { return slices.Contains(v.refused, name) })
+}
+
+// tuning refuses the parameters of other policies: they would have no effect.
 func (v *validator) tuning(at string, p *Policy) {
-	for _, t := range []struct {
-		name  string
-		set   bool
-		owner string
-	}{
+	for _, t := range p.parameters() {
+		if !t.set || t.owner == p.Type {
+			continue
+		}
+		fix := "leave it out or use " + t.owner
+		if slices.Contains(v.refused, t.owner) {
+			fix = "leave it out"
+		}
+		v.add(at+"."+t.name, "has no effect on "+p.Type, fix)
+	}
+}
+
+// parameter is one that a single policy reads.
+type parameter struct {
+	name  string
+	set   bool
+	owner string
+}
+
+func (p *Policy) parameters() []parameter {
+	return []parameter{
 		{"choices", p.Choices != nil, PolicyPowerOfTwo},
 		{"key", p.Key != "", PolicyConsistentHash},
 		{"load_factor", p.LoadFactor != nil, PolicyConsistentHash},
 		{"load_floor", p.LoadFloor != nil, PolicyConsistentHash},
 		{"prefix_bytes", p.PrefixBytes != nil, PolicyConsistentHash},
-	} {
-		if t.set && t.owner != p.Type {
-			v.add(at+"."+t.name, "has no effect on "+p.Type, "leave it out or use "+t.owner)
-		}
+		{"fallback", p.Fallback != "", PolicySticky},
+		{"source", p.Source != "", PolicyCacheAware},
+		{"min_matched_tokens", p.MinMatchedTokens != nil, PolicyCacheAware},
+		{"min_match_ratio", p.MinMatchRatio != nil, PolicyCacheAware},
+		{"candidate_min_workers", p.CandidateMinWorkers != nil, PolicyCacheAware},
+		{"candidate_ratio", p.CandidateRatio != nil, PolicyCacheAware},
+		{"candidate_max_workers", p.CandidateMaxWorkers != nil, PolicyCacheAware},
+		{"switch_margin_tokens", p.SwitchMarginTokens != nil, PolicyCacheAware},
+		{"worker_queue_limit", p.WorkerQueueLimit != nil, PolicyCacheAware},
+		{"saturation_queue_floor", p.SaturationQueueFloor != nil, PolicyCacheAware},
+		{"min_load_choices", p.MinLoadChoices != nil, PolicyCacheAware},
+		{"pressure_guard", p.PressureGuard != nil, PolicyCacheAware},
 	}
+}
+
+// parameters checks those of the policy itself.
+func (v *validator) parameters(at string, stage core.Stage, p *Policy) {
 	switch p.Type {
 	case PolicyPowerOfTwo:
 		v.between(at+".choices", p.Choices, 1, maxChoices)
 	case PolicyConsistentHash:
 		v.hashing(at, p)
+	case PolicySessionAware:
+		v.keys[policy.KeySession], v.bound[policy.KeySession] = true, true
+	case PolicySticky:
+		v.keys[policy.KeyRouting], v.bound[policy.KeyRouting] = true, true
+		if _, ok := policy.ParseFallback(p.Fallback); !ok && p.Fallback != "" {
+			v.add(at+".fallback", strconv.Quote(p.Fallback)+" is not a choice", use(PolicyRoundRobin, PolicyRandom, PolicyPowerOfTwo, PolicyLoadBased))
+		}
+	case PolicyCacheAware:
+		v.caching(at, stage, p)
 	}
 }
 
@@ -89,6 +145,7 @@ func (v *validator) hashing(at string, p *Policy) {
 // anyKey notes that a policy may be meant to use keys of any kind.
 func (v *validator) anyKey() {
 	v.keys[policy.KeySession], v.keys[policy.KeyRouting] = true, true
+	v.bound[policy.KeySession], v.bound[policy.KeyRouting] = true, true
 }
 
 // keyHeaders checks the headers of keys, once it is known which keys are used.
@@ -102,6 +159,7 @@ func (v *validator) keyHeader(at string, h *KeyHeader, key policy.KeySource) {
 		return
 	}
 	switch {
+	case h.Header == "" && h.IdleSecs != nil:
 	case h.Header == "":
 		v.add(at+".header", "is required", "name the header, or leave "+at+" out for the default one")
 	case !headerName(h.Header):
@@ -111,6 +169,11 @@ func (v *validator) keyHeader(at string, h *KeyHeader, key policy.KeySource) {
 	}
 	if v.whole.models && !v.keys[key] {
 		v.add(at, "has no effect: no policy uses such keys", `leave it out or use "consistent_hash" with such a "key"`)
+		return
+	}
+	v.between(at+".idle_secs", h.IdleSecs, 1, maxIdle)
+	if v.whole.models && h.IdleSecs != nil && !v.bound[key] {
+		v.add(at+".idle_secs", "has no effect: no policy binds such keys", "leave it out")
 	}
 }
 

@@ -32,7 +32,8 @@ func AppendBindRequest(dst []byte, r *BindRequest) []byte {
 func appendProposal(b []byte, p *Proposal) []byte {
 	b = appendMessage(b, 1, func(s []byte) []byte { return appendScope(s, &p.Scope) })
 	b = appendString(b, 2, string(p.Worker))
-	return appendString(b, 3, string(p.Seen))
+	b = appendString(b, 3, string(p.Seen))
+	return appendUint(b, 4, uint64(p.IdleSeconds))
 }
 
 func appendScope(b []byte, s *Scope) []byte {

@@ -115,6 +115,9 @@ type Proposal struct {
 	Scope  Scope
 	Worker core.WorkerID
 	Seen   core.WorkerID // empty for none
+	// IdleSeconds is how long the binding lives without use, 0 for the service's
+	// default.
+	IdleSeconds uint32
 }
 
 // BindReply names what each scope is bound to after the proposals.

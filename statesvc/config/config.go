@@ -131,7 +131,8 @@ type Sync struct {
 // Affinity says how bindings of sessions and routing keys are kept
 // (engine-selection.md 17).
 type Affinity struct {
-	// IdleMillis is how long a binding lives without use.
+	// IdleMillis is how long a binding lives without use, where the filter's
+	// configuration does not say.
 	IdleMillis  Millis `yaml:"idle_ms"`
 	MaxBindings int    `yaml:"max_bindings"`
 	MaxBytes    int64  `yaml:"max_bytes"`

@@ -36,6 +36,20 @@ const (
 	TierUnknown
 )
 
+// Scope says which blocks of a prompt a cache group keeps. It decides whether an event's
+// hashes can be laid beside its tokens.
+type Scope uint8
+
+// The scopes. Releases before vLLM 0.22.1 and SGLang leave it unsaid. ScopeOther is a
+// group that keeps something else than every block or a window of them, such as the
+// state of a recurrent layer.
+const (
+	ScopeUnsaid Scope = iota
+	ScopeFull
+	ScopeWindow
+	ScopeOther
+)
+
 // Event is one event of one rank, applied in the order of its batch. Slices are valid
 // until the decoder's next batch.
 type Event struct {
@@ -43,9 +57,11 @@ type Event struct {
 	Tier   Tier
 	Hashes []Hash
 
-	// KindStored. Without a parent the first block is the first of a prompt, except
-	// in a placeholder of an offload tier, which has no tokens either: Tokens is
-	// empty and the blocks are known by their hashes only.
+	// KindStored from here to Extra. Without a parent the first block is the first of a
+	// prompt, except in a placeholder of an offload tier, which has no tokens either:
+	// Tokens is empty and the blocks are known by their hashes only. An event with more
+	// tokens than a decoder holds comes in that form too (Drops.Tokens); it may have a
+	// parent and a block size.
 	Parent    Hash
 	HasParent bool
 	// Tokens of the whole range. In bigram mode each unit is a pair, so there are two
@@ -53,8 +69,8 @@ type Event struct {
 	Tokens    []uint32
 	Bigram    bool
 	BlockSize uint32 // units per block, 0 in placeholders
-	// Salt and LoRA are the namespace of the prompt. The salt comes with the first
-	// block of a prompt only, and changes what follows.
+	// Salt and LoRA are the namespace of the prompt. vLLM sends the salt with the first
+	// block of a prompt only, and it changes what follows; SGLang may repeat it.
 	Salt string
 	LoRA string
 	// Extra digests, per block, what else is part of its hash: multimodal items and
@@ -64,9 +80,11 @@ type Event struct {
 	// Group is the KV cache group, 0 when the engine does not say. The numbers carry
 	// no meaning across engines.
 	Group uint32
-	// Window is a sliding window's tokens, 0 for full attention. Which blocks of the
-	// range a windowed group holds is not on the wire: there may be fewer hashes than
-	// blocks.
+	// Scope is what the group keeps; in a removal it is always unsaid. Which blocks of
+	// the range a group holds is not on the wire: there may be fewer hashes than
+	// blocks, also where the scope is unsaid.
+	Scope Scope
+	// Window is a sliding window's tokens, 0 for other scopes and when not told.
 	Window uint32
 	// Remote says that the tier is shared and not the engine's own.
 	Remote bool
@@ -94,11 +112,16 @@ type Batch struct {
 	Dropped Drops
 }
 
-// Drops counts events that were left out of a batch.
+// Drops counts events that were left out of a batch, in whole or in part.
 type Drops struct {
 	Malformed   uint32 // not an event, a missing or mistyped field
 	UnknownKind uint32 // a tag nobody knows
-	TooLarge    uint32 // more hashes than an event may have
+	// TooLarge: more hashes or a longer name than an event may have, or one event or
+	// hash too many for a batch.
+	TooLarge uint32
+	// Tokens counts stores that are in Events, but without their tokens, which were
+	// too many.
+	Tokens uint32
 }
 
 // Any reports whether anything was dropped.

@@ -156,10 +156,18 @@ func (s *Server) proposals(list []*wirepb.Proposal) []affinity.Proposal {
 	for _, p := range list {
 		if worker := core.WorkerID(p.GetWorker()); s.board.Has(worker) {
 			scope, _ := digest(p.GetScope().GetDigest())
-			out = append(out, affinity.Proposal{Scope: scope, Worker: worker, Seen: core.WorkerID(p.GetSeen()), Idle: s.idle})
+			out = append(out, affinity.Proposal{Scope: scope, Worker: worker, Seen: core.WorkerID(p.GetSeen()), Idle: s.life(p)})
 		}
 	}
 	return out
+}
+
+// life is how long a binding lives without use.
+func (s *Server) life(p *wirepb.Proposal) core.Instant {
+	if p.GetIdleSecs() == 0 {
+		return s.idle
+	}
+	return core.Instant(p.GetIdleSecs()) * 1000
 }
 
 // touch refreshes the bindings that a report says were used. What cannot be

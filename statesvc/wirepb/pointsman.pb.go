@@ -1509,7 +1509,9 @@ type Proposal struct {
 	Scope  *Scope                 `protobuf:"bytes,1,opt,name=scope,proto3" json:"scope,omitempty"`
 	Worker string                 `protobuf:"bytes,2,opt,name=worker,proto3" json:"worker,omitempty"`
 	// The worker the scope was bound to when the engine was picked, empty for none.
-	Seen          string `protobuf:"bytes,3,opt,name=seen,proto3" json:"seen,omitempty"`
+	Seen string `protobuf:"bytes,3,opt,name=seen,proto3" json:"seen,omitempty"`
+	// Seconds that the binding lives without use; absent for the service's default.
+	IdleSecs      uint32 `protobuf:"varint,4,opt,name=idle_secs,json=idleSecs,proto3" json:"idle_secs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1563,6 +1565,13 @@ func (x *Proposal) GetSeen() string {
 		return x.Seen
 	}
 	return ""
+}
+
+func (x *Proposal) GetIdleSecs() uint32 {
+	if x != nil {
+		return x.IdleSecs
+	}
+	return 0
 }
 
 // BindReply names what each scope is bound to after the proposals: the proposed
@@ -1748,11 +1757,12 @@ const file_pointsman_proto_rawDesc = "" +
 	"\acontext\x18\x01 \x01(\x06R\acontext\x12\x1d\n" +
 	"\n" +
 	"timeout_ms\x18\x02 \x01(\rR\ttimeoutMs\x124\n" +
-	"\tproposals\x18\x03 \x03(\v2\x16.pointsman.v1.ProposalR\tproposals\"a\n" +
+	"\tproposals\x18\x03 \x03(\v2\x16.pointsman.v1.ProposalR\tproposals\"~\n" +
 	"\bProposal\x12)\n" +
 	"\x05scope\x18\x01 \x01(\v2\x13.pointsman.v1.ScopeR\x05scope\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\x12\n" +
-	"\x04seen\x18\x03 \x01(\tR\x04seen\">\n" +
+	"\x04seen\x18\x03 \x01(\tR\x04seen\x12\x1b\n" +
+	"\tidle_secs\x18\x04 \x01(\rR\bidleSecs\">\n" +
 	"\tBindReply\x121\n" +
 	"\bbindings\x18\x01 \x03(\v2\x15.pointsman.v1.BindingR\bbindings*M\n" +
 	"\x05Stage\x12\x0e\n" +

@@ -29,6 +29,7 @@ var version = "dev"
 
 type cli struct {
 	Serve   serveCmd         `cmd:"" help:"Serve HTTP through filter.wasm, as a proxy with the filter would."`
+	Story   storyCmd         `cmd:"" help:"Play scripted scenarios against the filter on a virtual clock."`
 	Inspect inspectCmd       `cmd:"" help:"Show what a wasm module imports, exports and is."`
 	Convert convertCmd       `cmd:"" help:"Turn the flags of sgl-router into a filter configuration."`
 	Version kong.VersionFlag `help:"Print the version and exit."`
@@ -49,6 +50,7 @@ const description = `Runs filter.wasm without Envoy.
 Examples:
   hostsim serve --demo 4                     4 fake engines, a state service, and the filter in front
   hostsim serve --config filter.json --state http://127.0.0.1:9090
+  hostsim story e2e/stories/*.story
   hostsim inspect dist/filter.wasm
   hostsim convert -- --model-id demo --worker-urls http://10.0.0.7:8000`
 

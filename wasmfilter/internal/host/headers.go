@@ -1,84 +1,140 @@
 package host
 
 import (
-	"encoding/binary"
 	"strconv"
 	"strings"
 
 	"github.com/pointsman/pointsman/core"
-	"github.com/proxy-wasm/proxy-wasm-go-sdk/proxywasm"
+	"github.com/pointsman/pointsman/core/spec"
+	"github.com/pointsman/pointsman/wasmfilter/internal/abi"
 )
 
-// RequestHeaders are the request headers of the callback at hand, read from the
-// host in one call: each call by name costs as much as reading them all. Above
-// 1,024 headers or 1 MiB a host refuses that (envoy.md 1.1); they are then read
-// by name.
-type RequestHeaders struct {
-	pairs  string // sizes, then keys and values, as the host writes them
-	count  int
-	byName bool
+// Headers are what the filter wants to know of a request's headers. Their texts
+// live as long as the callback, but for the keys and targets, which are copies.
+type Headers struct {
+	Method, Path    string
+	ContentLength   core.Count
+	ContentEncoding string
+	Model           string
+	Session         string
+	Routing         string
+	TTFT, TPS       string
+
+	sent [3]bool // routing headers that the client sent, in the order of routing()
 }
 
-// Read takes the headers over. They are valid until Drop, at the end of the
-// callback at the latest.
-func (h *RequestHeaders) Read() {
-	pairs := requestHeaderPairs()
-	*h = RequestHeaders{pairs: pairs, byName: true}
-	if len(pairs) < 4 {
+// routing are the headers that only the router may set.
+func routing() [3]string { return [3]string{HeaderEndpoint, HeaderPrefill, HeaderMode} }
+
+// ReadHeaders takes what is wanted from the request headers, in one host call and
+// one pass: each call by name costs as much as reading them all. Above 1,024
+// headers or 1 MiB a host refuses that (envoy.md 1.1); they are then read by
+// name. Of a header that stands twice the first value counts.
+func ReadHeaders(h *Headers, needs *spec.Needs) {
+	*h = Headers{}
+	pairs, err := abi.RequestHeaders()
+	if err != nil || !pairs.Valid() {
+		h.readByName(needs)
 		return
 	}
-	count := int(number(pairs, 0))
-	if count > (len(pairs)-4)/8 {
+	var seen seen
+	pairs.All(func(key, value string) bool {
+		h.take(key, value, needs, &seen)
+		return true
+	})
+}
+
+// seen tells a first value from a later one, where an empty one counts too.
+type seen struct {
+	method, path, length, encoding, model, session, routing, ttft, tps bool
+}
+
+// first reports whether the flag was not set yet, and sets it.
+func first(flag *bool) bool {
+	was := *flag
+	*flag = true
+	return !was
+}
+
+func (h *Headers) take(key, value string, needs *spec.Needs, seen *seen) {
+	switch key {
+	case ":method":
+		keep(&h.Method, value, &seen.method)
+	case ":path":
+		keep(&h.Path, value, &seen.path)
+	case "content-length":
+		if first(&seen.length) {
+			h.ContentLength = length(value)
+		}
+	case "content-encoding":
+		keep(&h.ContentEncoding, value, &seen.encoding)
+	case HeaderModel:
+		keep(&h.Model, value, &seen.model)
+	case HeaderEndpoint:
+		h.sent[0] = true
+	case HeaderPrefill:
+		h.sent[1] = true
+	case HeaderMode:
+		h.sent[2] = true
+	}
+	if key == "" { // as absent names in needs are
 		return
 	}
-	h.count, h.byName = count, false
-}
-
-// Drop lets go of the headers.
-func (h *RequestHeaders) Drop() { *h = RequestHeaders{} }
-
-// Get gives the first value of a header, empty when it is absent. The name must
-// be in lower case. The value lives as long as the callback; Keep copies it.
-func (h *RequestHeaders) Get(name string) string {
-	value, _ := h.find(name)
-	return value
-}
-
-// Keep is Get for a value that outlives the callback. An empty name has none.
-func (h *RequestHeaders) Keep(name string) string {
-	if name == "" {
-		return ""
+	// The configured names may be any, also one of the above.
+	if key == needs.Session {
+		copied(&h.Session, value, &seen.session)
 	}
-	return strings.Clone(h.Get(name))
+	if key == needs.Routing {
+		copied(&h.Routing, value, &seen.routing)
+	}
+	if key == needs.TTFT {
+		copied(&h.TTFT, value, &seen.ttft)
+	}
+	if key == needs.TPS {
+		copied(&h.TPS, value, &seen.tps)
+	}
 }
 
-func (h *RequestHeaders) find(name string) (string, bool) {
-	if h.byName {
-		value, err := proxywasm.GetHttpRequestHeader(name)
-		return value, err == nil
+func keep(to *string, value string, seen *bool) {
+	if first(seen) {
+		*to = value
 	}
-	at := 4 + 8*h.count
-	for i := range h.count {
-		key, value := int(number(h.pairs, 4+8*i)), int(number(h.pairs, 8+8*i))
-		end := at + key + 1 + value
-		if end > len(h.pairs) {
+}
+
+func copied(to *string, value string, seen *bool) {
+	if first(seen) {
+		*to = strings.Clone(value)
+	}
+}
+
+func (h *Headers) readByName(needs *spec.Needs) {
+	get := func(name string) (value string, present bool) {
+		if name == "" {
 			return "", false
 		}
-		if h.pairs[at:at+key] == name {
-			return h.pairs[at+key+1 : end], true
-		}
-		at = end + 1
+		value, err := abi.RequestHeader(name)
+		return value, err == nil
 	}
-	return "", false
+	kept := func(name string) string {
+		value, _ := get(name)
+		return strings.Clone(value)
+	}
+	h.Method, _ = get(":method")
+	h.Path, _ = get(":path")
+	h.ContentEncoding, _ = get("content-encoding")
+	if value, present := get("content-length"); present {
+		h.ContentLength = length(value)
+	}
+	h.Model, _ = get(HeaderModel)
+	h.Session, h.Routing, h.TTFT, h.TPS = kept(needs.Session), kept(needs.Routing), kept(needs.TTFT), kept(needs.TPS)
+	for i, name := range routing() {
+		_, h.sent[i] = get(name)
+	}
 }
 
-func number(pairs string, at int) uint32 {
-	return binary.LittleEndian.Uint32([]byte(pairs[at : at+4]))
-}
-
-// ContentLength is the announced length of the request body.
-func (h *RequestHeaders) ContentLength() core.Count {
-	n, err := strconv.ParseUint(h.Get("content-length"), 10, 64)
+// length reads a content-length, unknown when it is no number.
+func length(value string) core.Count {
+	n, err := strconv.ParseUint(value, 10, 64)
 	if err != nil {
 		return core.Count{}
 	}
@@ -88,10 +144,10 @@ func (h *RequestHeaders) ContentLength() core.Count {
 // StripRouting removes the routing headers a client sent, by name and only where
 // there are any: each edit makes the host match the route again (envoy.md 2.6),
 // and edits of the whole map fail above 1,024 headers.
-func (h *RequestHeaders) StripRouting() {
-	for _, name := range [...]string{HeaderEndpoint, HeaderPrefill, HeaderMode} {
-		if _, present := h.find(name); present {
-			_ = proxywasm.RemoveHttpRequestHeader(name)
+func (h *Headers) StripRouting() {
+	for i, name := range routing() {
+		if h.sent[i] {
+			_ = abi.RemoveRequestHeader(name)
 		}
 	}
 }

@@ -1,5 +1,6 @@
-// Package host is the filter's port to the proxy-wasm host: the SDK's calls it
-// needs, with absent values told from empty ones, and one arena for bodies.
+// Package host is the filter's port to the proxy-wasm host: what it asks of a
+// request and its answer, with absent values told from empty ones, a clock, and
+// one arena for bodies.
 //
 // All calls act on the host's effective context. Nothing here decides anything.
 package host
@@ -8,13 +9,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 	"unsafe"
 
 	"github.com/pointsman/pointsman/core"
-	"github.com/proxy-wasm/proxy-wasm-go-sdk/proxywasm"
-	"github.com/proxy-wasm/proxy-wasm-go-sdk/proxywasm/types"
+	"github.com/pointsman/pointsman/wasmfilter/internal/abi"
 )
 
 // Headers of the router (design section 8).
@@ -27,35 +26,43 @@ const (
 )
 
 // Clock reads the host's monotonic clock.
-type Clock struct{ base time.Time }
+type Clock struct{ base time.Duration }
 
 // NewClock starts a clock at zero.
-func NewClock() Clock { return Clock{base: time.Now()} }
+func NewClock() Clock { return Clock{base: abi.Now()} }
 
 // Now is the time since the clock started.
-func (c Clock) Now() core.Instant { return core.Instant(time.Since(c.base) / time.Millisecond) }
+func (c Clock) Now() core.Instant { return core.Instant((abi.Now() - c.base) / time.Millisecond) }
 
 // SetEndpoint names the engine the host must send the request to.
-func SetEndpoint(address string) error {
-	return proxywasm.ReplaceHttpRequestHeader(HeaderEndpoint, address)
-}
+func SetEndpoint(address string) error { return abi.SetRequestHeader(HeaderEndpoint, address) }
 
 // Status reads the response status, 0 when there is none.
 func Status() int {
-	value, err := proxywasm.GetHttpResponseHeader(":status")
-	if err != nil {
+	value, err := abi.ResponseHeader(":status")
+	if err != nil || len(value) != 3 {
 		return 0
 	}
-	n, err := strconv.Atoi(value)
-	if err != nil {
-		return 0
+	n := 0
+	for _, c := range []byte(value) {
+		if c < '0' || c > '9' {
+			return 0
+		}
+		n = 10*n + int(c-'0')
 	}
 	return n
 }
 
-// Property reads an integer property, eight bytes little-endian on the wire.
-func Property(path ...string) core.Count {
-	raw, err := proxywasm.GetProperty(path)
+// Paths of the properties that are read.
+const (
+	propertyFlags    = "response\x00flags"
+	propertyReceived = "request\x00total_size"
+	propertyUpstream = "upstream\x00address"
+)
+
+// number reads an integer property, eight bytes little-endian on the wire.
+func number(path string) core.Count {
+	raw, err := abi.Property(path)
 	if err != nil || len(raw) != 8 {
 		return core.Count{}
 	}
@@ -65,7 +72,7 @@ func Property(path ...string) core.Count {
 // Upstream is the address of the engine that the host used last for this stream,
 // empty when there is none.
 func Upstream() string {
-	raw, err := proxywasm.GetProperty([]string{"upstream", "address"})
+	raw, err := abi.Property(propertyUpstream)
 	if err != nil {
 		return ""
 	}
@@ -73,7 +80,7 @@ func Upstream() string {
 }
 
 // Received is how many bytes of the request the host has, headers included.
-func Received() core.Count { return Property("request", "total_size") }
+func Received() core.Count { return number(propertyReceived) }
 
 // Flags are the host's response flags (envoy.md 5).
 type Flags uint64
@@ -89,41 +96,35 @@ const (
 )
 
 // ResponseFlags reads the flags, none when the host has set none.
-func ResponseFlags() Flags { return Flags(Property("response", "flags").N) }
+func ResponseFlags() Flags { return Flags(number(propertyFlags).N) }
 
 // EngineFailed reports whether the engine is to blame.
 func (f Flags) EngineFailed() bool { return f&engineFailed != 0 }
-
-// window bounds one read of the body, so that the host's copy into guest memory
-// stays small whatever the size of the body.
-const window = 256 << 10
 
 // keepArena bounds the arena kept between requests.
 const keepArena = 4 << 20
 
 // Arena holds the one body being read. Only one callback runs at a time in a VM,
-// so one arena serves all streams.
+// so one arena serves all streams. The host writes into it, so that its copy is
+// the only one.
 type Arena struct{ buffer []byte }
 
 // Body reads the buffered request body of the given size. The string is valid
 // until the next call.
 func (a *Arena) Body(size int) (string, error) {
-	if cap(a.buffer) < size || (cap(a.buffer) > keepArena && size <= keepArena) {
-		a.buffer = make([]byte, 0, max(size, 64<<10))
+	if len(a.buffer) < size || (len(a.buffer) > keepArena && size <= keepArena) {
+		a.buffer = nil // so that a collection in between can have it
+		a.buffer = make([]byte, max(size, 64<<10))
 	}
-	a.buffer = a.buffer[:0]
-	for len(a.buffer) < size {
-		part, err := proxywasm.GetHttpRequestBody(len(a.buffer), min(window, size-len(a.buffer)))
-		if err != nil && !errors.Is(err, types.ErrorStatusNotFound) {
+	for have := 0; have < size; {
+		n, err := abi.ReadBody(have, a.buffer[have:size])
+		if err != nil && !errors.Is(err, abi.StatusNotFound) {
 			return "", err
 		}
-		if len(part) == 0 {
-			break
+		if n == 0 {
+			return "", fmt.Errorf("the host gave %d of %d bytes of the request body", have, size)
 		}
-		a.buffer = append(a.buffer, part...)
+		have += n
 	}
-	if len(a.buffer) < size {
-		return "", fmt.Errorf("the host gave %d of %d bytes of the request body", len(a.buffer), size)
-	}
-	return unsafe.String(unsafe.SliceData(a.buffer), len(a.buffer)), nil
+	return unsafe.String(unsafe.SliceData(a.buffer), size), nil
 }

@@ -2,7 +2,7 @@ package plugin
 
 import (
 	"github.com/pointsman/pointsman/core/flow"
-	"github.com/proxy-wasm/proxy-wasm-go-sdk/proxywasm"
+	"github.com/pointsman/pointsman/wasmfilter/internal/abi"
 )
 
 // metrics publishes a context's counters to the host once a tick, so that
@@ -30,12 +30,19 @@ func (m *metrics) publish(counters *flow.Counters) {
 type counter struct {
 	name    string
 	defined bool
-	metric  proxywasm.MetricCounter
+	id      uint32
 }
 
 func (c *counter) add(n uint64) {
 	if !c.defined {
-		c.metric, c.defined = proxywasm.DefineCounterMetric(c.name), true
+		id, err := abi.DefineCounter(c.name)
+		if err != nil {
+			logf(abi.LevelError, "metric %s cannot be defined: %v", c.name, err)
+			return
+		}
+		c.id, c.defined = id, true
 	}
-	c.metric.Increment(n)
+	if err := abi.AddToCounter(c.id, n); err != nil {
+		logf(abi.LevelError, "metric %s cannot be counted: %v", c.name, err)
+	}
 }

@@ -1,34 +1,37 @@
-// Package plugin is the filter as the SDK calls it: a plugin context per
+// Package plugin is the filter as the host calls it: a plugin context per
 // configuration and VM, and a stream context per HTTP stream. Callbacks become
 // events of core/flow, effects become host calls.
 package plugin
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 
+	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/fleet"
 	"github.com/pointsman/pointsman/core/flow"
+	"github.com/pointsman/pointsman/core/policy"
 	"github.com/pointsman/pointsman/core/spec"
+	"github.com/pointsman/pointsman/wasmfilter/internal/abi"
 	"github.com/pointsman/pointsman/wasmfilter/internal/host"
 	"github.com/pointsman/pointsman/wasmfilter/internal/version"
-	"github.com/proxy-wasm/proxy-wasm-go-sdk/proxywasm"
-	"github.com/proxy-wasm/proxy-wasm-go-sdk/proxywasm/types"
 )
 
 // plugin is one configuration in one VM.
 type plugin struct {
-	types.DefaultPluginContext
 	id       uint32
 	config   *spec.Config
 	needs    spec.Needs
 	clock    host.Clock
 	flow     *flow.Context
 	arena    host.Arena
-	headers  host.RequestHeaders
+	headers  host.Headers
 	event    flow.Event // reused: one callback runs at a time
-	waiting  []*stream  // requests that wait for their body, oldest first
+	waiting  []*stream  // requests that wait for their body
+	idle     []*stream  // streams that are over, for reuse
 	sync     syncer
+	calls    calls
 	metrics  metrics
 	receipts bool
 	line     []byte // receipt being written
@@ -38,25 +41,29 @@ type plugin struct {
 	faulted  bool   // a fault was logged since the last tick
 }
 
-// New makes the context of a plugin. It is the SDK's entry point.
-func New(id uint32) types.PluginContext { return &plugin{id: id} }
+// New makes the context of a plugin.
+func New(id uint32) abi.Plugin { return &plugin{id: id} }
 
-// OnPluginStart implements types.PluginContext: it reads the configuration,
-// refuses a bad one with every problem named, and starts the tick. No callout
-// is made here: hosts run this once more than they have workers (W28).
-func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
-	document, err := proxywasm.GetPluginConfiguration()
+// Configure implements abi.Plugin: it reads the configuration, refuses a bad one
+// with every problem named, and starts the tick. No callout is made here: hosts
+// run this once more than they have workers (W28).
+func (p *plugin) Configure() bool {
+	document, err := abi.PluginConfig()
 	if err != nil {
-		proxywasm.LogCriticalf("the plugin has no configuration: %v", err)
-		return types.OnPluginStartStatusFailed
+		logf(abi.LevelCritical, "the plugin has no configuration: %v", err)
+		return false
 	}
 	if err := p.start(document); err != nil {
 		for line := range strings.SplitSeq(err.Error(), "\n") {
-			proxywasm.LogCritical("" + line)
+			abi.Log(abi.LevelCritical, line)
 		}
-		return types.OnPluginStartStatusFailed
+		return false
 	}
-	return types.OnPluginStartStatusOK
+	return true
+}
+
+func logf(level abi.Level, format string, args ...any) {
+	abi.Log(level, fmt.Sprintf(format, args...))
 }
 
 func (p *plugin) start(document []byte) error {
@@ -67,7 +74,8 @@ func (p *plugin) start(document []byte) error {
 	cfg = spec.Defaults(cfg)
 	members := fleet.New(cfg.BreakerConfig(), cfg.Static())
 	seed, offset := seeds(cfg)
-	router, err := spec.Build(cfg, spec.Handles{Load: members, Offset: offset})
+	views := &flow.Views{}
+	router, err := spec.Build(cfg, spec.Handles{Load: members, Bindings: views, Prefixes: views, Offset: offset})
 	if err != nil {
 		return err
 	}
@@ -75,11 +83,36 @@ func (p *plugin) start(document []byte) error {
 	p.flow = flow.NewContext(cfg, router, members, seed)
 	p.needs = p.flow.Needs()
 	p.receipts = cfg.Receipts == spec.ReceiptsLog
-	if err := p.sync.configure(cfg); err != nil {
+	if err := p.connect(views); err != nil {
 		return err
 	}
 	p.announce()
 	return p.setTick()
+}
+
+// connect prepares the calls to the state service, if there is one.
+func (p *plugin) connect(views *flow.Views) error {
+	var headers [][2]string
+	state := p.config.State
+	if state != nil {
+		var err error
+		if headers, err = stateHeaders(state); err != nil {
+			return err
+		}
+	}
+	p.sync.configure(p.config, headers)
+	if state == nil {
+		return nil
+	}
+	p.calls = calls{cluster: state.Cluster, common: headers}
+	p.flow.UseState(flow.State{
+		Views: views, Wants: flow.WantsOf(p.flow.Router), Key: p.sync.request.Context,
+		SessionIdle:   uint32(p.config.BindingIdle(policy.KeySession)),
+		RoutingIdle:   uint32(p.config.BindingIdle(policy.KeyRouting)),
+		ObserveWithin: core.Instant(*state.ObserveTimeoutMillis),
+		BindWithin:    core.Instant(*state.BindTimeoutMillis),
+	})
+	return nil
 }
 
 // setTick asks the host for the period that fits, if it is not the present one.
@@ -89,7 +122,7 @@ func (p *plugin) setTick() error {
 		return nil
 	}
 	p.ticking = want
-	return proxywasm.SetTickPeriodMilliSeconds(want)
+	return abi.SetTickPeriod(want)
 }
 
 // seeds draws the context's random seed, or takes the configured one: rotations
@@ -109,18 +142,35 @@ func (p *plugin) announce() {
 	if c.State != nil {
 		state = c.State.Cluster
 	}
-	proxywasm.LogInfof("filter %s (%s): models %d, endpoint mode %s, state cluster %s, sync every %d ms, body limit %d bytes, body time-out %d ms, on_no_state %s",
+	logf(abi.LevelInfo, "filter %s (%s): models %d, endpoint mode %s, state cluster %s, sync every %d ms, body limit %d bytes, body time-out %d ms, on_no_state %s",
 		version.Version, version.Commit, len(c.Models), c.EndpointMode, state, p.sync.tick, *c.MaxBodyBytes, *c.BodyTimeoutMillis, c.OnNoState)
 }
 
-// NewHttpContext implements types.PluginContext.
-func (p *plugin) NewHttpContext(id uint32) types.HttpContext {
+// NewStream implements abi.Plugin.
+func (p *plugin) NewStream(id uint32) abi.Stream {
 	p.sync.sawStream = true
-	return &stream{plugin: p, id: id, request: p.flow.NewRequest()}
+	var s *stream
+	if n := len(p.idle); n > 0 {
+		s, p.idle = p.idle[n-1], p.idle[:n-1]
+	} else {
+		s = &stream{plugin: p}
+	}
+	s.begin(id)
+	return s
 }
 
-// OnTick implements types.PluginContext.
-func (p *plugin) OnTick() {
+// maxIdle bounds the streams kept for reuse after a burst.
+const maxIdle = 256
+
+// reuse takes a stream back that the host has deleted.
+func (p *plugin) reuse(s *stream) {
+	if len(p.idle) < maxIdle {
+		p.idle = append(p.idle, s)
+	}
+}
+
+// Tick implements abi.Plugin.
+func (p *plugin) Tick() {
 	now := p.clock.Now()
 	p.faulted = false
 	p.flow.Fleet.Expire(now)
@@ -129,13 +179,40 @@ func (p *plugin) OnTick() {
 	p.sync.run(p, now)
 	p.metrics.publish(&p.flow.Counters)
 	if err := p.setTick(); err != nil {
-		proxywasm.LogErrorf("tick cannot be set: %v", err)
+		logf(abi.LevelError, "tick cannot be set: %v", err)
 	}
 }
 
-// await notes a stream that waits for its body.
+// CallDone implements abi.Plugin.
+func (p *plugin) CallDone(call uint32, headers, bodySize int) {
+	if waiting, ok := p.calls.done(call); ok {
+		p.answered(&waiting, headers, bodySize)
+		return
+	}
+	p.sync.reply(p, call, headers, bodySize)
+}
+
+// answered brings a waiting request its answer. The stream is the effective
+// context meanwhile.
+func (p *plugin) answered(w *call, headers, bodySize int) {
+	p.event = w.answer(headers, bodySize)
+	p.event.Now = p.clock.Now()
+	if w.stream.request == nil {
+		return
+	}
+	if err := abi.SetEffectiveContext(w.stream.id); err == nil {
+		w.stream.perform(w.stream.request.Step(&p.event), true)
+	}
+	if err := abi.SetEffectiveContext(p.id); err != nil {
+		logf(abi.LevelError, "plugin context cannot be restored: %v", err)
+	}
+}
+
+// await notes a stream that waits for its body. One that is noted still, from a
+// former request, stays where it is.
 func (p *plugin) await(s *stream) {
-	if s.request.Waiting() {
+	if !s.awaited && s.request.Waiting() {
+		s.awaited = true
 		p.waiting = append(p.waiting, s)
 	}
 }
@@ -148,21 +225,20 @@ func (p *plugin) tickStreams() {
 	}
 	still := p.waiting[:0]
 	for _, s := range p.waiting {
-		if s.request == nil || !s.request.Waiting() {
+		if !s.waits() {
+			s.awaited = false
 			continue
 		}
-		if err := proxywasm.SetEffectiveContext(s.id); err == nil {
+		if err := abi.SetEffectiveContext(s.id); err == nil {
 			p.event = flow.Event{Kind: flow.EventTick, Now: p.clock.Now()}
 			s.tick(&p.event)
 		}
-		if s.request.Waiting() {
-			still = append(still, s)
-		}
+		still = append(still, s)
 	}
 	clear(p.waiting[len(still):])
 	p.waiting = still
-	if err := proxywasm.SetEffectiveContext(p.id); err != nil {
-		proxywasm.LogErrorf("plugin context cannot be restored: %v", err)
+	if err := abi.SetEffectiveContext(p.id); err != nil {
+		logf(abi.LevelError, "plugin context cannot be restored: %v", err)
 	}
 }
 
@@ -173,7 +249,7 @@ func (p *plugin) warnHeaderOnly() {
 		return
 	}
 	p.warned = true
-	proxywasm.LogWarnf("this host does not show request bodies to a held request: routing by headers only (%s names the model). Set allow_on_headers_stop_iteration on the plugin to route by bodies", host.HeaderModel)
+	logf(abi.LevelWarn, "this host does not show request bodies to a held request: routing by headers only (%s names the model). Set allow_on_headers_stop_iteration on the plugin to route by bodies", host.HeaderModel)
 }
 
 // fault logs why a request could not be handled, once a tick: what breaks one
@@ -181,7 +257,7 @@ func (p *plugin) warnHeaderOnly() {
 func (p *plugin) fault(err error) {
 	if !p.faulted {
 		p.faulted = true
-		proxywasm.LogErrorf("a request was answered with 500: %v", err)
+		logf(abi.LevelError, "a request was answered with 500: %v", err)
 	}
 }
 
@@ -192,5 +268,5 @@ func (p *plugin) record(r *flow.Request) {
 	}
 	p.line = p.line[:0]
 	p.line = r.Receipt().Append(p.line)
-	proxywasm.LogInfo(string(p.line))
+	abi.Log(abi.LevelInfo, string(p.line))
 }

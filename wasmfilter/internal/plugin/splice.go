@@ -2,8 +2,8 @@ package plugin
 
 import (
 	"github.com/pointsman/pointsman/core/flow"
+	"github.com/pointsman/pointsman/wasmfilter/internal/abi"
 	"github.com/pointsman/pointsman/wasmfilter/internal/host"
-	"github.com/proxy-wasm/proxy-wasm-go-sdk/proxywasm"
 )
 
 // splice puts text into the buffered request body. Outside of the body's own
@@ -22,7 +22,7 @@ func (s *stream) splice(e *flow.Effect, outside bool) bool {
 	if err == nil {
 		return true
 	}
-	proxywasm.LogErrorf("request body cannot be edited: %v", err)
+	logf(abi.LevelError, "request body cannot be edited: %v", err)
 	response := flow.ErrorResponse(flow.CodeInternal, "the router could not handle the request; its log says why")
 	s.respond(&response)
 	return false

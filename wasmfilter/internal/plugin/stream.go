@@ -1,17 +1,17 @@
 package plugin
 
 import (
+	"strings"
+
 	"github.com/pointsman/pointsman/core/fleet"
 	"github.com/pointsman/pointsman/core/flow"
+	"github.com/pointsman/pointsman/wasmfilter/internal/abi"
 	"github.com/pointsman/pointsman/wasmfilter/internal/host"
-	"github.com/proxy-wasm/proxy-wasm-go-sdk/proxywasm"
-	"github.com/proxy-wasm/proxy-wasm-go-sdk/proxywasm/types"
 )
 
 // stream turns one HTTP stream's callbacks into events and carries out the
 // effects. It decides nothing.
 type stream struct {
-	types.DefaultHttpContext
 	plugin   *plugin
 	id       uint32
 	request  *flow.Request // nil once the stream is over
@@ -20,28 +20,38 @@ type stream struct {
 	own      bool          // the response is the router's own
 	answered bool          // response headers came
 	over     bool          // nothing more to tell the request until the end
+	awaited  bool          // the plugin's list of waiting streams has it
 }
 
-// OnHttpRequestHeaders implements types.HttpContext.
-func (s *stream) OnHttpRequestHeaders(_ int, endOfStream bool) types.Action {
+// begin makes a stream of one that is over, or new. Whether it is on the list of
+// those that wait stays as it is.
+func (s *stream) begin(id uint32) {
+	*s = stream{plugin: s.plugin, id: id, request: s.plugin.flow.NewRequest(), awaited: s.awaited}
+}
+
+// waits reports whether the stream is there and waits for something.
+func (s *stream) waits() bool { return s.request != nil && s.request.Waiting() }
+
+// RequestHeaders implements abi.Stream.
+func (s *stream) RequestHeaders(endOfStream bool) abi.Action {
 	headers := &s.plugin.headers
-	headers.Read()
-	defer headers.Drop()
+	host.ReadHeaders(headers, &s.plugin.needs)
 	ev := &s.plugin.event
 	*ev = flow.Event{
 		Kind:            flow.EventHeaders,
 		Now:             s.plugin.clock.Now(),
-		Method:          headers.Get(":method"),
-		Path:            headers.Get(":path"),
+		Method:          headers.Method,
+		Path:            headers.Path,
 		EndOfStream:     endOfStream,
-		ContentLength:   headers.ContentLength(),
-		ContentEncoding: headers.Get("content-encoding"),
+		ContentLength:   headers.ContentLength,
+		ContentEncoding: headers.ContentEncoding,
+		SessionHeader:   headers.Session,
+		RoutingHeader:   headers.Routing,
+		TTFTHeader:      headers.TTFT,
+		TPSHeader:       headers.TPS,
 	}
-	needs := &s.plugin.needs
-	ev.SessionHeader, ev.RoutingHeader = headers.Keep(needs.Session), headers.Keep(needs.Routing)
-	ev.TTFTHeader, ev.TPSHeader = headers.Keep(needs.TTFT), headers.Keep(needs.TPS)
 	if s.plugin.flow.NeedsReceived() || s.plugin.flow.HeaderOnly() {
-		ev.ModelHeader = headers.Keep(host.HeaderModel)
+		ev.ModelHeader = strings.Clone(headers.Model)
 		// Read before the routing headers are removed: that can only lower the
 		// count, never fake the growth that proves a hidden body.
 		ev.Received = host.Received()
@@ -51,8 +61,8 @@ func (s *stream) OnHttpRequestHeaders(_ int, endOfStream bool) types.Action {
 	return s.action()
 }
 
-// OnHttpRequestBody implements types.HttpContext.
-func (s *stream) OnHttpRequestBody(size int, endOfStream bool) types.Action {
+// RequestBody implements abi.Stream.
+func (s *stream) RequestBody(size int, endOfStream bool) abi.Action {
 	if s.over || !s.request.Waiting() {
 		return s.action()
 	}
@@ -65,16 +75,16 @@ func (s *stream) OnHttpRequestBody(size int, endOfStream bool) types.Action {
 	return s.bodyComplete()
 }
 
-// OnHttpRequestTrailers implements types.HttpContext. Trailers end the body: no
-// body callback then says so (envoy.md 4.3).
-func (s *stream) OnHttpRequestTrailers(int) types.Action {
+// RequestTrailers implements abi.Stream. Trailers end the body: no body callback
+// then says so (envoy.md 4.3).
+func (s *stream) RequestTrailers() abi.Action {
 	if s.over || !s.request.Waiting() {
 		return s.action()
 	}
 	return s.bodyComplete()
 }
 
-func (s *stream) bodyComplete() types.Action {
+func (s *stream) bodyComplete() abi.Action {
 	body, err := s.plugin.arena.Body(s.size)
 	s.plugin.event = flow.Event{Kind: flow.EventBody, Now: s.plugin.clock.Now(), Body: body, BodyErr: err}
 	s.perform(s.request.Step(&s.plugin.event), false)
@@ -91,10 +101,10 @@ func (s *stream) tick(ev *flow.Event) {
 	s.perform(s.request.Step(ev), true)
 }
 
-// OnHttpResponseHeaders implements types.HttpContext.
-func (s *stream) OnHttpResponseHeaders(int, bool) types.Action {
+// ResponseHeaders implements abi.Stream.
+func (s *stream) ResponseHeaders() abi.Action {
 	if s.own || s.over {
-		return types.ActionContinue
+		return abi.ActionContinue
 	}
 	ev := &s.plugin.event
 	*ev = flow.Event{Kind: flow.EventResponse, Now: s.plugin.clock.Now(), Status: host.Status()}
@@ -108,12 +118,12 @@ func (s *stream) OnHttpResponseHeaders(int, bool) types.Action {
 	}
 	s.answered = true
 	s.perform(s.request.Step(ev), false)
-	return types.ActionContinue
+	return abi.ActionContinue
 }
 
-// OnHttpStreamDone implements types.HttpContext. The host calls it once for
-// each stream, whatever ended it (envoy.md 0).
-func (s *stream) OnHttpStreamDone() {
+// Done implements abi.Stream. The host calls it once for each stream, whatever
+// ended it (envoy.md 0).
+func (s *stream) Done() {
 	if s.request == nil {
 		return
 	}
@@ -125,6 +135,19 @@ func (s *stream) OnHttpStreamDone() {
 			ev.Upstream = host.Upstream()
 		}
 	}
+	s.finish(ev)
+}
+
+// Delete implements abi.Stream. A stream that its host deletes without a log is
+// released here, to nobody's blame.
+func (s *stream) Delete() {
+	if s.request != nil {
+		s.finish(&flow.Event{Kind: flow.EventDone, Now: s.plugin.clock.Now(), End: fleet.EndGone})
+	}
+	s.plugin.reuse(s)
+}
+
+func (s *stream) finish(ev *flow.Event) {
 	s.request.Step(ev)
 	s.request, s.over, s.held = nil, true, false
 }
@@ -139,16 +162,17 @@ func endOf(flags host.Flags) fleet.End {
 	return fleet.EndGone
 }
 
-func (s *stream) action() types.Action {
+func (s *stream) action() abi.Action {
 	if s.held || s.own {
-		return types.ActionPause
+		return abi.ActionPause
 	}
-	return types.ActionContinue
+	return abi.ActionContinue
 }
 
 // perform carries out effects in order. Outside the stream's own callbacks a
 // held request is resumed by a call, inside by the callback's answer.
 func (s *stream) perform(effects []flow.Effect, outside bool) {
+	var unasked flow.Event
 	for i := range effects {
 		e := &effects[i]
 		switch e.Kind {
@@ -170,8 +194,21 @@ func (s *stream) perform(effects []flow.Effect, outside bool) {
 			s.plugin.record(s.request)
 		case flow.EffectFault:
 			s.plugin.fault(e.Fault)
-		case flow.EffectNone, flow.EffectObserve, flow.EffectBind:
+		case flow.EffectObserve:
+			if !s.plugin.calls.observe(s, e) {
+				unasked = flow.Event{Kind: flow.EventObserved, Call: e.Call}
+			}
+		case flow.EffectBind:
+			if !s.plugin.calls.bind(s, e) {
+				unasked = flow.Event{Kind: flow.EventBound, Call: e.Call}
+			}
+		case flow.EffectNone:
 		}
+	}
+	if unasked.Kind != flow.EventNone {
+		// The host takes no call, so its answer is known.
+		unasked.Now = s.plugin.clock.Now()
+		s.perform(s.request.Step(&unasked), outside)
 	}
 }
 
@@ -190,15 +227,15 @@ func (s *stream) resume(outside bool) {
 	held := s.held
 	s.held = false
 	if held && outside {
-		if err := proxywasm.ResumeHttpRequest(); err != nil {
-			proxywasm.LogErrorf("request cannot be resumed: %v", err)
+		if err := abi.ResumeRequest(); err != nil {
+			logf(abi.LevelError, "request cannot be resumed: %v", err)
 		}
 	}
 }
 
 func (s *stream) route(endpoint string) {
 	if err := host.SetEndpoint(endpoint); err != nil {
-		proxywasm.LogErrorf("endpoint header cannot be set: %v", err)
+		logf(abi.LevelError, "endpoint header cannot be set: %v", err)
 	}
 }
 
@@ -212,7 +249,7 @@ func (s *stream) respond(r *flow.Response) {
 	if r.RetryAfter {
 		headers = append(headers, [2]string{"retry-after", "1"})
 	}
-	if err := proxywasm.SendHttpResponse(uint32(r.Status), headers, r.Body, -1); err != nil {
-		proxywasm.LogErrorf("answer %d cannot be sent: %v", r.Status, err)
+	if err := abi.Respond(r.Status, headers, r.Body); err != nil {
+		logf(abi.LevelError, "answer %d cannot be sent: %v", r.Status, err)
 	}
 }

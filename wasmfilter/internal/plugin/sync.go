@@ -3,14 +3,14 @@ package plugin
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/spec"
 	"github.com/pointsman/pointsman/core/wire"
+	"github.com/pointsman/pointsman/wasmfilter/internal/abi"
 	"github.com/pointsman/pointsman/wasmfilter/internal/version"
-	"github.com/proxy-wasm/proxy-wasm-go-sdk/proxywasm"
 )
 
 // idlePoll is how often a context that never saw a stream reads the fleet, in
@@ -26,13 +26,14 @@ const firstTick = 20
 type syncer struct {
 	tick      uint32 // milliseconds
 	timeout   uint32 // milliseconds
-	headers   [][2]string
+	headers   []byte // in the host's form
 	cluster   string // empty without a state service
 	sawStream bool
 
 	request wire.SyncRequest
 	buffer  []byte
 	flying  bool
+	call    uint32       // the host's number of the last call
 	since   core.Instant // when the last call began
 	began   bool
 	failing bool // the last call failed; logged once
@@ -40,32 +41,19 @@ type syncer struct {
 	failed  counter
 }
 
-func (s *syncer) configure(cfg *spec.Config) error {
+// configure takes the headers of calls to the state service.
+func (s *syncer) configure(cfg *spec.Config, headers [][2]string) {
 	s.tick = spec.DefaultSync
 	s.done.name = "pointsman_sync_total_outcome=ok"
 	s.failed.name = "pointsman_sync_total_outcome=failed"
 	if cfg.State == nil {
-		return nil
+		return
 	}
 	s.tick = uint32(*cfg.State.SyncIntervalMillis)
 	s.timeout = uint32(*cfg.State.TimeoutMillis)
 	s.cluster = cfg.State.Cluster
-	s.headers = [][2]string{
-		{":method", "POST"},
-		{":path", wire.SyncPath},
-		{":authority", cfg.State.Authority},
-		{"content-type", wire.ContentType},
-		{"accept", wire.ContentType},
-	}
-	if name := cfg.State.TokenEnv; name != "" {
-		token, ok := syscall.Getenv(name)
-		if !ok || strings.TrimSpace(token) == "" {
-			return fmt.Errorf("state.token_env: the environment variable %s is not set in the VM; pass it in vm_config.environment_variables", name)
-		}
-		s.headers = append(s.headers, [2]string{"authorization", "Bearer " + strings.TrimSpace(token)})
-	}
+	s.headers = abi.AppendPairs(nil, append(slices.Clip(headers), [2]string{":path", wire.SyncPath}))
 	s.request = wire.SyncRequest{Context: key(), Proxy: cfg.Proxy, TickMillis: s.tick, FilterVersion: version.Version}
-	return nil
 }
 
 // key draws the context's name: contexts cannot tell which worker they are on,
@@ -85,14 +73,12 @@ func (s *syncer) run(p *plugin, now core.Instant) {
 	}
 	s.fill(p, now)
 	s.since, s.began = now, true
-	seq := s.request.Seq
-	_, err := proxywasm.DispatchHttpCall(s.cluster, s.headers, s.buffer, nil, s.timeout,
-		func(headers, size, _ int) { s.reply(p, seq, headers, size) })
+	call, err := abi.Call(s.cluster, s.headers, s.buffer, s.timeout)
 	if err != nil {
 		s.fail(fmt.Sprintf("cluster %q takes no call: %v", s.cluster, err))
 		return
 	}
-	s.flying = true
+	s.flying, s.call = true, call
 }
 
 // due reports whether it is time: at once for the first fleet, every tick for a
@@ -124,12 +110,14 @@ func (s *syncer) fill(p *plugin, now core.Instant) {
 	r.Workers = r.Workers[:0]
 	if !r.Idle {
 		r.Workers = p.flow.Fleet.Gauges(r.Workers, now, s.tick)
+		r.Used = p.flow.UsedBindings(r.Used[:0])
 	}
 	s.buffer = wire.AppendSyncRequest(s.buffer[:0], r)
 }
 
-func (s *syncer) reply(p *plugin, seq uint64, headers, size int) {
-	if seq != s.request.Seq {
+// reply takes the answer to a call, which must be the one in flight.
+func (s *syncer) reply(p *plugin, call uint32, headers, size int) {
+	if !s.flying || call != s.call {
 		return
 	}
 	s.flying = false
@@ -137,14 +125,14 @@ func (s *syncer) reply(p *plugin, seq uint64, headers, size int) {
 		s.fail(reason)
 		return
 	}
-	body, err := proxywasm.GetHttpCallResponseBody(0, size)
+	body, err := abi.CallBody(size)
 	if err != nil {
 		s.fail("the reply has no body")
 		return
 	}
 	message, err := wire.DecodeSyncReply(body)
-	if err == nil && message.Seq != seq {
-		err = fmt.Errorf("the reply is to report %d, not %d", message.Seq, seq)
+	if err == nil && message.Seq != s.request.Seq {
+		err = fmt.Errorf("the reply is to report %d, not %d", message.Seq, s.request.Seq)
 	}
 	if err == nil {
 		err = p.flow.Fleet.Apply(message, p.clock.Now())
@@ -157,7 +145,7 @@ func (s *syncer) reply(p *plugin, seq uint64, headers, size int) {
 	s.done.add(1)
 	if s.failing {
 		s.failing = false
-		proxywasm.LogInfo("the state service answers again")
+		abi.Log(abi.LevelInfo, "the state service answers again")
 	}
 	p.checkMembers()
 }
@@ -168,14 +156,12 @@ func refusal(headers int) string {
 	if headers == 0 {
 		return "the call was cut"
 	}
-	all, err := proxywasm.GetHttpCallResponseHeaders()
+	status, err := abi.CallHeader(":status")
 	if err != nil {
-		return "the reply has no headers"
+		return "the reply has no status"
 	}
-	for _, h := range all {
-		if h[0] == ":status" && h[1] != "200" {
-			return "the reply has status " + h[1]
-		}
+	if status != "200" {
+		return "the reply has status " + status
 	}
 	return ""
 }
@@ -185,7 +171,7 @@ func (s *syncer) fail(reason string) {
 	s.failed.add(1)
 	if !s.failing {
 		s.failing = true
-		proxywasm.LogWarnf("the state service cannot be reached: %s; routing goes on with what is known", reason)
+		logf(abi.LevelWarn, "the state service cannot be reached: %s; routing goes on with what is known", reason)
 	}
 }
 
@@ -200,7 +186,7 @@ func (p *plugin) checkMembers() {
 	}
 	text := strings.Join(missing, ", ")
 	if text != p.missing && text != "" {
-		proxywasm.LogWarnf("groups name workers the fleet does not have: %s", text)
+		logf(abi.LevelWarn, "groups name workers the fleet does not have: %s", text)
 	}
 	p.missing = text
 }

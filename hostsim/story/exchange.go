@@ -1,0 +1,102 @@
+package story
+
+import (
+	"fmt"
+	"strings"
+)
+
+// exchange is one request of the story.
+type exchange struct {
+	Exchange
+	id       string
+	rest     []byte // of the body, not sent yet
+	quiet    bool   // one of many: only the sum is printed
+	ended    bool
+	shown    int  // receipts printed
+	heldLine bool // printed that it waits
+	decided  bool // printed what became of it
+}
+
+// find gives a request by its name; a name that was used again means the newest.
+func (r *run) find(a *arguments) (*exchange, error) {
+	id := a.id("a request, like \"release r1\"")
+	if a.err != nil {
+		return nil, a.err
+	}
+	for i := len(r.exchanges) - 1; i >= 0; i-- {
+		if r.exchanges[i].id == id {
+			return r.exchanges[i], nil
+		}
+	}
+	return nil, fmt.Errorf("no request %s; write the name of a request step", id)
+}
+
+// engines gives the engines that a request was sent to: the pick, then spares.
+func (r *run) engines(s *State) []string {
+	if s.Endpoint == "" {
+		return nil
+	}
+	names := strings.Split(s.Endpoint, ",")
+	for i, address := range names {
+		names[i] = r.service.name(address)
+	}
+	return names
+}
+
+// show prints what became of requests since it was last called.
+func (r *run) show() {
+	for _, e := range r.exchanges {
+		if e.decided || e.quiet {
+			continue
+		}
+		s := e.State()
+		for ; e.shown < len(s.Receipts); e.shown++ {
+			r.printReceipt(e.id, s.Receipts[e.shown])
+		}
+		e.decided = r.printOutcome(e, &s)
+	}
+}
+
+// printOutcome prints where a request went and reports whether that is final.
+func (r *run) printOutcome(e *exchange, s *State) bool {
+	switch {
+	case s.Answer != nil:
+		r.line(e.id, "answer", s.Answer.String())
+		return true
+	case s.Held:
+		if !e.heldLine {
+			r.line(e.id, "waits", waitsFor(e))
+			e.heldLine = true
+		}
+		return false
+	case s.Endpoint != "":
+		r.line(e.id, "dispatch", strings.Join(r.engines(s), ", then "))
+	default:
+		r.line(e.id, "passes", "without an endpoint")
+	}
+	return true
+}
+
+func waitsFor(e *exchange) string {
+	if len(e.rest) > 0 {
+		return "for the rest of its body"
+	}
+	return "at the filter"
+}
+
+// String gives an answer on one line.
+func (a *Answer) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d", a.Status)
+	if a.Code == "" {
+		return b.String() + " " + a.Body
+	}
+	b.WriteString(" " + a.Code)
+	if message, ok := a.message(); ok {
+		b.WriteString(": " + message)
+	}
+	if a.RetryAfter != "" {
+		b.WriteString(" (retry after " + a.RetryAfter + " s)")
+	}
+	return b.String()
+}

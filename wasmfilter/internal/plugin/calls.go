@@ -1,0 +1,121 @@
+package plugin
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"github.com/pointsman/pointsman/core/flow"
+	"github.com/pointsman/pointsman/core/spec"
+	"github.com/pointsman/pointsman/core/wire"
+	"github.com/pointsman/pointsman/wasmfilter/internal/abi"
+)
+
+// calls makes the calls that requests wait for and brings each its answer. A
+// stream that is over by then hears nothing.
+type calls struct {
+	cluster string // empty without a state service
+	common  [][2]string
+	open    map[uint32]call // by the host's number
+
+	message, headers []byte // of the call being made
+}
+
+// call is one that a request waits for.
+type call struct {
+	stream *stream
+	kind   flow.EventKind // of the answer
+	number uint64         // the flow's
+}
+
+// observe asks what the state service knows of a request, and reports whether an
+// answer will come.
+func (c *calls) observe(s *stream, e *flow.Effect) bool {
+	body := ""
+	if e.WithBody {
+		var err error
+		if body, err = s.plugin.arena.Body(s.size); err != nil {
+			return false
+		}
+	}
+	c.message = wire.AppendObserveRequest(c.message[:0], e.Observe)
+	header := [2]string{wire.ObserveHeader, base64.RawURLEncoding.EncodeToString(c.message)}
+	c.headers = abi.AppendPairs(c.headers[:0], append(c.to(wire.ObservePath), header))
+	return c.make(call{s, flow.EventObserved, e.Call}, unsafe.Slice(unsafe.StringData(body), len(body)), e.Observe.TimeoutMillis)
+}
+
+// bind proposes a request's new placements, and reports whether an answer will
+// come.
+func (c *calls) bind(s *stream, e *flow.Effect) bool {
+	c.message = wire.AppendBindRequest(c.message[:0], e.Bind)
+	c.headers = abi.AppendPairs(c.headers[:0], c.to(wire.BindPath))
+	return c.make(call{s, flow.EventBound, e.Call}, c.message, e.Bind.TimeoutMillis)
+}
+
+// to gives the headers of a call to a path.
+func (c *calls) to(path string) [][2]string {
+	return append(slices.Clip(c.common), [2]string{":path", path})
+}
+
+func (c *calls) make(waiting call, body []byte, timeoutMillis uint32) bool {
+	number, err := abi.Call(c.cluster, c.headers, body, timeoutMillis)
+	if err != nil {
+		return false
+	}
+	if c.open == nil {
+		c.open = map[uint32]call{}
+	}
+	c.open[number] = waiting
+	return true
+}
+
+// done gives the call that an answer is for, false for one of somebody else.
+func (c *calls) done(number uint32) (call, bool) {
+	waiting, ok := c.open[number]
+	delete(c.open, number)
+	return waiting, ok
+}
+
+// answer makes the event of an answer. What cannot be read is no answer.
+func (w *call) answer(headers, size int) flow.Event {
+	ev := flow.Event{Kind: w.kind, Call: w.number}
+	if refusal(headers) != "" {
+		return ev
+	}
+	body, err := abi.CallBody(size)
+	if err != nil && size > 0 {
+		return ev
+	}
+	switch w.kind {
+	case flow.EventObserved:
+		if reply, err := wire.DecodeObserveReply(body); err == nil {
+			ev.Observed = reply
+		}
+	case flow.EventBound:
+		if reply, err := wire.DecodeBindReply(body); err == nil {
+			ev.Bound = reply
+		}
+	}
+	return ev
+}
+
+// stateHeaders are those of every call to the state service, the path apart.
+func stateHeaders(state *spec.State) ([][2]string, error) {
+	headers := [][2]string{
+		{":method", "POST"},
+		{":authority", state.Authority},
+		{"content-type", wire.ContentType},
+		{"accept", wire.ContentType},
+	}
+	if state.TokenEnv == "" {
+		return headers, nil
+	}
+	token, ok := syscall.Getenv(state.TokenEnv)
+	if !ok || strings.TrimSpace(token) == "" {
+		return nil, fmt.Errorf("state.token_env: the environment variable %s is not set in the VM; pass it in vm_config.environment_variables", state.TokenEnv)
+	}
+	return append(headers, [2]string{"authorization", "Bearer " + strings.TrimSpace(token)}), nil
+}
