@@ -150,7 +150,7 @@ func plainKey(key string) string {
 
 // take reads a member that is neither a prompt nor a group of members.
 func (r *reader) take(m member, key, raw string) (err error) {
-	value := gjson.Parse(raw)
+	value := valueOf(raw)
 	switch m {
 	case memberModel:
 		err = r.facts.setModel(value)

@@ -244,9 +244,18 @@ func (s *scanner) str() bool {
 	return false
 }
 
+// stride is how many bytes plain looks at together.
+const stride = 32
+
 // plain gives the index of the first character from i on that is a quote, a
 // backslash or a control character, or the length of the text.
 func plain(text string, i int) int {
+	for ; i+stride <= len(text); i += stride {
+		b := text[i : i+stride]
+		if special(word(b[:8]))|special(word(b[8:16]))|special(word(b[16:24]))|special(word(b[24:])) != 0 {
+			break
+		}
+	}
 	for ; i+8 <= len(text); i += 8 {
 		if found := special(word(text[i : i+8])); found != 0 {
 			return i + bits.TrailingZeros64(found)/8
@@ -269,17 +278,19 @@ func word(b string) uint64 {
 
 // special marks the high bit of bytes that are a quote, a backslash or a control
 // character. Marks above the lowest one may be wrong, the lowest is right.
+//
+// A byte below n is one that borrows when n is taken from it, and had no high bit
+// before. Turning bit 1 around makes the quote one of the bytes below '!' and
+// keeps the control characters there, so that one subtraction finds both.
 func special(w uint64) uint64 {
 	const (
 		ones  = 0x0101010101010101
 		highs = 0x8080808080808080
+		turn  = '"' ^ ' '
 	)
-	control := (w - ones*' ') &^ w
-	quote := w ^ ones*'"'
-	quote = (quote - ones) &^ quote
-	backslash := w ^ ones*'\\'
-	backslash = (backslash - ones) &^ backslash
-	return (control | quote | backslash) & highs
+	quoteOrControl := (w ^ ones*turn) - ones*'!'
+	backslash := (w ^ ones*'\\') - ones
+	return (quoteOrControl | backslash) &^ w & highs
 }
 
 // escape gives the length of the escape sequence at the beginning of the text, 0

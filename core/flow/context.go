@@ -37,6 +37,8 @@ type Context struct {
 
 	fleetBy core.Instant // until when requests wait for the first fleet; 0 before any did
 
+	brief bool // see Brief
+
 	bodySeen   bool // the host has shown a held request's body: it honours the header pause
 	headerOnly bool // the host has been proven not to
 	pool       []*Request
@@ -76,6 +78,11 @@ func (c *Context) NeedsReceived() bool { return !c.bodySeen && !c.headerOnly }
 // UsedBindings appends the bindings that requests followed since the last call,
 // for the next sync. They are bounded; what is over the bound is counted.
 func (c *Context) UsedBindings(dst []wire.UsedBinding) []wire.UsedBinding { return c.recent.drain(dst) }
+
+// Brief makes receipts count the candidates beside the chosen engine and list
+// none: to look at engines for the record alone costs more than to choose one.
+// It is for a context whose receipts nobody reads.
+func (c *Context) Brief() { c.brief = true }
 
 // NeedsUpstream reports whether EventResponse, and EventDone of a request without
 // a response, should carry Upstream.

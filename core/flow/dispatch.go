@@ -45,6 +45,10 @@ func (r *Request) dispatch(now core.Instant, chosen *bucket.Bucket, picked bucke
 func (r *Request) consider(candidates []*core.Worker, chosen *core.Worker, now core.Instant) {
 	r.note(chosen, now)
 	noted := 1
+	if r.ctx.brief {
+		r.receipt.Unlisted(len(candidates) - noted)
+		return
+	}
 	for _, w := range candidates {
 		if noted == receipt.MaxCandidates {
 			break

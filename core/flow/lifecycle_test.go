@@ -32,6 +32,15 @@ func TestRouted_request(t *testing.T) {
 	require.Zero(t, m.Counters[EngineFailures])
 }
 
+func TestReceipt_of_a_brief_context_lists_the_chosen_alone(t *testing.T) {
+	m := newMachine(t, oneBucket, engines(12)...)
+	m.Brief()
+	candidates, n := m.routed().Receipt().Candidates()
+	require.Equal(t, 12, n)
+	require.Len(t, candidates, 1)
+	require.Equal(t, core.WorkerID("e0"), candidates[0].Worker)
+}
+
 func TestReceipt_lists_the_chosen_first_and_counts_the_rest(t *testing.T) {
 	m := newMachine(t, oneBucket, engines(12)...)
 	m.apply(wire.SyncReply{States: []wire.WorkerState{{ID: "e3", Generation: 1, OthersInflight: 4, HasReport: true, AgeMillis: 70}}})

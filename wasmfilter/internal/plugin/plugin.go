@@ -82,7 +82,9 @@ func (p *plugin) start(document []byte) error {
 	p.config, p.clock = cfg, host.NewClock()
 	p.flow = flow.NewContext(cfg, router, members, seed)
 	p.needs = p.flow.Needs()
-	p.receipts = cfg.Receipts == spec.ReceiptsLog
+	if p.receipts = cfg.Receipts == spec.ReceiptsLog; !p.receipts {
+		p.flow.Brief()
+	}
 	if err := p.connect(views); err != nil {
 		return err
 	}
