@@ -18,8 +18,10 @@ const (
 	unplacedShare = 8
 	// lowWater is the part of the budget that an eviction frees.
 	lowWater = 16
-	// oldest is the leaves that one scan gathers.
-	oldest = 1 << 14
+	// oldest is the least number of leaves that one scan gathers, and oldestShare the
+	// part of all nodes: a scan of everything must pay.
+	oldest      = 1 << 14
+	oldestShare = 32
 )
 
 // sizes counts what takes memory.
@@ -131,6 +133,7 @@ func (x *Index) evictOldest(goal int64) {
 // top.
 func (x *Index) gather() *leaves {
 	h := &leaves{newest: true}
+	room := max(oldest, int(x.sizes.nodes/oldestShare))
 	for si := range x.shards {
 		s := &x.shards[si]
 		for i := uint32(1); i <= s.top; i++ {
@@ -140,7 +143,7 @@ func (x *Index) gather() *leaves {
 			}
 			l := leaf{used: atomic.LoadUint32(&n.used), ref: refOf(uint32(si), i)}
 			switch {
-			case len(h.list) < oldest:
+			case len(h.list) < room:
 				heap.Push(h, l)
 			case l.before(h.list[0]):
 				h.list[0] = l

@@ -74,7 +74,7 @@ func (h *history) tier() kvevents.Tier {
 
 func (h *history) store(o kvindex.Owner) *kvevents.Event {
 	e := &kvevents.Event{Kind: kvevents.KindStored, Tier: h.tier()}
-	if h.choose.chance(25) {
+	if h.choose.chance(35) {
 		e.Group = uint32(1 + h.choose(2))
 	}
 	if h.choose.chance(12) {
@@ -214,7 +214,7 @@ func TestIndex_agreesWithModel(t *testing.T) {
 // The bulk: rapid would spend most of its time on recording draws.
 func TestIndex_agreesWithModelOverManyHistories(t *testing.T) {
 	histories := 10_000
-	if testing.Short() {
+	if testing.Short() || racing {
 		histories = 500
 	}
 	seed := 0
