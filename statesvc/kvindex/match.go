@@ -97,9 +97,11 @@ type span struct {
 // walk is the scratch of one chain's walk.
 type walk struct {
 	states, next []state // by holder id
-	done         []state // full groups whose run has ended
-	spans        []span
-	alive        int // full groups that still hold everything
+	// expect is the member of each state as last met; unused with sparse groups.
+	expect []member
+	done   []state // full groups whose run has ended
+	spans  []span
+	alive  int // full groups that still hold everything
 	// sparse tells that some state or span is a sparse group's.
 	sparse bool
 	// seen are sets that were met, at their number's low bits. What still holds
@@ -141,6 +143,7 @@ func (w *walk) meet(s *shard, v *view, set uint32, depth int32) {
 	slot := &w.seen[set%uint32(len(w.seen))]
 	switch {
 	case *slot == set && set != 0 && !w.sparse:
+	case depth > 0 && !w.sparse && !v.sparse && w.unchanged(s.sets.members(set)):
 	case depth == 0 || w.sparse || !w.narrow(v, s.sets.members(set), depth):
 		w.rebuild(v, s.sets.members(set), depth)
 	}
@@ -169,6 +172,21 @@ func upTo(tiers uint8) uint8 {
 	return tiers & allTiers
 }
 
+// unchanged reports whether all states are in the members as they were.
+func (w *walk) unchanged(members []member) bool {
+	at := 0
+	for _, e := range w.expect {
+		for at < len(members) && members[at] < e {
+			at++
+		}
+		if at == len(members) || members[at] != e {
+			return false
+		}
+		at++
+	}
+	return true
+}
+
 // narrow keeps the states that are in the members too. It reports false, having done
 // nothing lasting, when a sparse group is among the members. Both lists are sorted.
 func (w *walk) narrow(v *view, members []member, depth int32) bool {
@@ -176,6 +194,7 @@ func (w *walk) narrow(v *view, members []member, depth int32) bool {
 		return false
 	}
 	keep, at := 0, 0
+	w.expect = w.expect[:0]
 	for i := range w.states {
 		s := &w.states[i]
 		for at < len(members) && members[at].holder() < s.id {
@@ -185,6 +204,7 @@ func (w *walk) narrow(v *view, members []member, depth int32) bool {
 			w.end(*s, depth)
 			continue
 		}
+		w.expect = append(w.expect, members[at])
 		if lost := s.tiers &^ upTo(members[at].tiers()); lost != 0 {
 			s.settle(lost, depth)
 			s.tiers &^= lost
@@ -200,7 +220,7 @@ func (w *walk) narrow(v *view, members []member, depth int32) bool {
 
 // rebuild does the same where holders may come in or are sparse.
 func (w *walk) rebuild(v *view, members []member, depth int32) {
-	w.next, w.alive = w.next[:0], 0
+	w.next, w.alive, w.expect = w.next[:0], 0, w.expect[:0]
 	old := w.states
 	for _, m := range members {
 		id := m.holder()
@@ -237,6 +257,7 @@ func (w *walk) begin(v *view, m member, depth int32) {
 	default:
 		return
 	}
+	w.expect = append(w.expect, m)
 	w.next = append(w.next, state{holder: h, id: id, tiers: upTo(m.tiers()), from: depth})
 }
 
