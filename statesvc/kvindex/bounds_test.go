@@ -209,3 +209,42 @@ func Test_dumpShowsUpToItsLimit(t *testing.T) {
 	require.Len(t, list, 200)
 	require.False(t, more)
 }
+
+func Test_equalKeysOfTwoPrefixesAreNoMatch(t *testing.T) {
+	s := newStage(t, kvindex.Config{})
+	s.apply(engine, blocks(0, 2))
+	number := 0
+	p, e := other(number, 3)
+	for !s.x.Plant(p) {
+		number++
+		p, e = other(number, 3)
+	}
+	require.NoError(t, s.x.Sane())
+	require.Empty(t, s.match(p), "the node of that key has another parent")
+	s.apply(engine, e)
+	require.EqualValues(t, 1, s.x.Stats().Collisions)
+	require.EqualValues(t, 3, s.x.Stats().Unplaced)
+	require.Empty(t, s.match(p))
+	s.x.RemoveWorker("engine")
+	require.Equal(t, kvindex.Stats{}, s.x.Stats().Held())
+}
+
+// Engines with random seeds call a block differently, and that takes memory.
+func Test_namesOfTheirOwnCountInTheBudget(t *testing.T) {
+	s := newStage(t, kvindex.Config{})
+	s.apply(engine, blocks(0, 10))
+	same := s.x.Stats().Bytes
+	e := blocks(0, 10)
+	s.apply(benchOwner(1), e)
+	more := s.x.Stats().Bytes - same
+	for i := range e.Hashes {
+		e.Hashes[i] += 5000
+	}
+	s.apply(benchOwner(2), e)
+	require.Greater(t, s.x.Stats().Bytes-same-more, more)
+	s.x.RemoveWorker("engine")
+	require.NoError(t, s.x.Sane())
+	require.Equal(t, 160, s.match(text(161))[benchOwner(2)].Tokens)
+	s.apply(benchOwner(2), gone(kvevents.TierDevice, e.Hashes...))
+	require.NotContains(t, s.match(text(161)), benchOwner(2))
+}

@@ -8,10 +8,12 @@ import (
 )
 
 // Bytes per thing: a node with its slots in the table, a hash in an owner's map, which
-// is 20 to 39 by the map's load, a set of holders, a member of one.
+// is 20 to 39 by the map's load, a list of names of a holder's own, a set of holders, a
+// member of one.
 const (
 	nodeBytes   = 40 + 9
 	entryBytes  = 37
+	aliasBytes  = 70
 	setBytes    = 80
 	memberBytes = 4
 	// unplacedShare is the part of the budget that hashes without a node may take.
@@ -29,11 +31,12 @@ type sizes struct {
 	nodes    int64
 	entries  int64
 	unplaced int64
+	aliases  int64
 }
 
 // bytes is the accounted memory of the tree and the owners' maps.
 func (x *Index) bytes() int64 {
-	n := x.sizes.nodes*nodeBytes + x.sizes.entries*entryBytes
+	n := x.sizes.nodes*nodeBytes + x.sizes.entries*entryBytes + x.sizes.aliases*aliasBytes
 	for i := range x.shards {
 		t := &x.shards[i].sets
 		n += int64(t.live)*setBytes + int64(t.words)*memberBytes
@@ -154,6 +157,22 @@ func (x *Index) gather() *leaves {
 	return h
 }
 
+// strip drops all that a holder has at a node, save its membership.
+func (x *Index) strip(h *holder, ref uint32, n *node) {
+	names := h.names(ref, n)
+	if _, ok := h.aliases[ref]; ok {
+		delete(h.aliases, ref)
+		x.sizes.aliases--
+	}
+	for _, name := range names {
+		if b, ok := h.at(name, ref); ok {
+			x.uncount(h, &b)
+			h.drop(name, ref)
+			x.sizes.entries--
+		}
+	}
+}
+
 // evict takes a leaf from all its holders. It answers with the parent if that is a
 // leaf thereby.
 func (x *Index) evict(ref uint32) (leaf, bool) {
@@ -163,15 +182,7 @@ func (x *Index) evict(ref uint32) (leaf, bool) {
 	defer s.Unlock()
 	n := s.at(i)
 	for _, m := range s.sets.members(n.set) {
-		h := x.holders[m.holder()]
-		for _, name := range h.names(ref, n) {
-			if b, ok := h.at(name, ref); ok {
-				x.uncount(h, &b)
-				h.drop(name, ref)
-				x.sizes.entries--
-			}
-		}
-		delete(h.aliases, ref)
+		x.strip(x.holders[m.holder()], ref, n)
 	}
 	s.sets.swap(n.set, 0)
 	n.set = 0

@@ -17,6 +17,24 @@ func (x *Index) MatchHashes(r *Result) {
 	x.matchHashes(x.view.Load().shapes[0], r)
 }
 
+// Plant makes the key of a prompt's first block the key of another block: it rekeys
+// the index's only other node of depth 1. It reports false when the two would not
+// share a shard.
+func (x *Index) Plant(p Prompt) bool {
+	var r Result
+	x.Hashes(p, &r)
+	s := &x.shards[shardOf(r.hashes[0])]
+	for i := uint32(1); i <= s.top; i++ {
+		if n := s.at(i); n.depth == 1 {
+			s.unseat(n.hash)
+			n.hash = r.hashes[0]
+			s.seat(i)
+			return true
+		}
+	}
+	return false
+}
+
 // Sane checks every invariant of the index.
 func (x *Index) Sane() error {
 	x.mu.Lock()
@@ -38,6 +56,7 @@ type checker struct {
 	entries int64
 	extra   int64
 	blank   int64
+	aliases int64
 }
 
 func (c *checker) maps() error {
@@ -121,6 +140,7 @@ func (c *checker) names(h *holder, names map[uint32]map[kvevents.Hash]bool) erro
 			}
 		}
 	}
+	c.aliases += int64(len(h.aliases))
 	for ref := range h.aliases {
 		if names[ref] == nil {
 			return fmt.Errorf("aliases of an unknown node %x", ref)
@@ -210,8 +230,8 @@ func saneSets(s *shard, refs map[uint32]uint32) error {
 
 func (c *checker) totals() error {
 	z := c.x.sizes
-	if c.entries != z.entries || c.blank != z.unplaced || c.extra != c.x.stats.ExtraCopies {
-		return fmt.Errorf("entries %d, unplaced %d, extra %d; said %+v, %d", c.entries, c.blank, c.extra, z, c.x.stats.ExtraCopies)
+	if c.entries != z.entries || c.blank != z.unplaced || c.extra != c.x.stats.ExtraCopies || c.aliases != z.aliases {
+		return fmt.Errorf("entries %d, unplaced %d, extra %d, aliases %d; said %+v, %d", c.entries, c.blank, c.extra, c.aliases, z, c.x.stats.ExtraCopies)
 	}
 	return nil
 }

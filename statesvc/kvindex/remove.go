@@ -77,7 +77,9 @@ func (x *Index) vacate(h *holder, name kvevents.Hash, b block, tiers uint8) {
 	defer s.Unlock()
 	n := s.at(i)
 	if gone {
+		before := len(h.aliases)
 		h.uncall(name, b.ref, n)
+		x.sizes.aliases += int64(len(h.aliases) - before)
 		h.drop(name, b.ref)
 		x.sizes.entries--
 	} else {

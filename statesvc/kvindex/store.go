@@ -230,9 +230,16 @@ func (x *Index) add(h *holder, s *shard, name kvevents.Hash, ref uint32, tier ui
 	_, i := splitRef(ref)
 	n := s.at(i)
 	if had := s.hold(n, h.id, b.tiers(), 0); !ok {
-		h.call(name, ref, n, had != 0)
+		x.call(h, name, ref, n, had != 0)
 		x.settleSiblings(h, s, name, ref)
 	}
+}
+
+// call keeps the count of aliases.
+func (x *Index) call(h *holder, name kvevents.Hash, ref uint32, n *node, held bool) {
+	before := len(h.aliases)
+	h.call(name, ref, n, held)
+	x.sizes.aliases += int64(len(h.aliases) - before)
 }
 
 // settle stores the block of a hash that has had no node so far.
@@ -263,7 +270,7 @@ func (x *Index) settleSiblings(h *holder, s *shard, name kvevents.Hash, ref uint
 		x.sizes.unplaced--
 		n := s.at(i)
 		had := s.hold(n, g.id, b.tiers(), 0)
-		g.call(name, ref, n, had != 0)
+		x.call(g, name, ref, n, had != 0)
 	}
 }
 
