@@ -59,6 +59,26 @@ func Test_evictionTakesOldestLeavesFirst(t *testing.T) {
 	require.LessOrEqual(t, left, 1, "one chain at most lost its tail only")
 }
 
+// A use of a long prefix is one of all its blocks, also when its end goes.
+func Test_evictionKnowsTheUseOfAncestors(t *testing.T) {
+	c := newClock()
+	s := newStage(t, kvindex.Config{Budget: 2000, Now: c.Now})
+	used, e := other(0, 6)
+	unused, f := other(1, 6)
+	s.apply(engine, e)
+	c.advance(time.Second)
+	s.apply(engine, f)
+	c.advance(time.Second)
+	require.Equal(t, 96, s.tokens(used))
+	s.apply(engine, gone(kvevents.TierDevice, e.Hashes[5], e.Hashes[4]))
+	c.advance(time.Second)
+	_, g := other(2, 12)
+	s.apply(engine, g)
+	require.NotZero(t, s.x.Stats().Evicted)
+	require.Equal(t, 64, s.tokens(used))
+	require.Less(t, s.tokens(unused), 96)
+}
+
 func Test_evictedBlocksMayStillBeRemovedAndExtended(t *testing.T) {
 	c := newClock()
 	s := newStage(t, kvindex.Config{Budget: 2000, Now: c.Now})

@@ -134,6 +134,20 @@ func Test_trap05_groupsAreNotZipped(t *testing.T) {
 	require.True(t, m.Certain)
 }
 
+// A window of 17 tokens needs the one block before the position, one of 33 needs two.
+func Test_trap05_windowsCountBlocksBeforeThePosition(t *testing.T) {
+	for window, want := range map[uint32]int{17: 64, 18: 0, 33: 0} {
+		s := newStage(t, kvindex.Config{})
+		part := blocks(0, 4)
+		part.Group, part.Window = 1, window
+		part.Hashes = []kvevents.Hash{101, 103} // the sets of holders take turns
+		s.apply(engine, blocks(0, 4), part)
+		m := s.match(text(65))[engine]
+		require.Equal(t, want, m.Tokens, "window %d", window)
+		require.Equal(t, 4, m.AtMost)
+	}
+}
+
 func Test_trap05_unknownWindowBlocksMakeItUncertain(t *testing.T) {
 	s := newStage(t, kvindex.Config{})
 	full := blocks(0, 6)
