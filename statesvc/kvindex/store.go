@@ -14,7 +14,7 @@ func (x *Index) store(o *owner, e *kvevents.Event) {
 		x.stats.UnknownTier += uint64(len(e.Hashes))
 		return
 	}
-	if len(e.Tokens) == 0 && e.Window == 0 {
+	if len(e.Tokens) == 0 && !partial(e) {
 		x.storePlaceholders(o, e, tier)
 		return
 	}
@@ -23,13 +23,19 @@ func (x *Index) store(o *owner, e *kvevents.Event) {
 		x.stats.TooManyGroups += uint64(len(e.Hashes))
 		return
 	}
-	if e.Window > 0 {
+	if partial(e) {
 		h.window.Store(e.Window)
 		x.setSparse(h)
 	}
 	if !x.storeChain(h, e, tier) {
 		x.storeByName(h, e.Hashes, tier)
 	}
+}
+
+// partial reports whether the event's group keeps only some blocks of a prompt: a
+// window of them, or something else than blocks.
+func partial(e *kvevents.Event) bool {
+	return e.Window > 0 || e.Scope == kvevents.ScopeWindow || e.Scope == kvevents.ScopeOther
 }
 
 // storePlaceholders adds a tier to blocks that the owner knows. An offload tier does

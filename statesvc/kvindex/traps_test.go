@@ -166,6 +166,22 @@ func Test_trap05_unknownWindowBlocksMakeItUncertain(t *testing.T) {
 	require.True(t, s.match(text(97))[engine].Certain, "they were findable")
 }
 
+// A group that keeps something else than blocks may name as many hashes as there are
+// blocks: they are no blocks of the prompt all the same.
+func Test_trap05_otherScopesAreNeverZipped(t *testing.T) {
+	for _, scope := range []kvevents.Scope{kvevents.ScopeWindow, kvevents.ScopeOther} {
+		s := newStage(t, kvindex.Config{})
+		other := blocks(0, 4)
+		other.Group, other.Scope = 1, scope
+		other.Hashes = []kvevents.Hash{901, 902, 903, 904}
+		s.apply(engine, blocks(0, 4), other)
+		m := s.match(text(65))[engine]
+		require.Zero(t, m.Blocks, "what the group keeps of them is not known")
+		require.Equal(t, 4, m.AtMost)
+		require.False(t, m.Certain)
+	}
+}
+
 func Test_trap06_placeholdersAreNoRoots(t *testing.T) {
 	s := newStage(t, kvindex.Config{})
 	host := kvevents.Event{Kind: kvevents.KindStored, Tier: kvevents.TierHost, Hashes: []kvevents.Hash{100, 101, 777}}
