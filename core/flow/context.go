@@ -21,6 +21,7 @@ type Context struct {
 	maxBody     uint64
 	bodyTimeout core.Instant
 	unplaced    bool // let the host choose while no fleet is known
+	full        bool // receipts keep their full form
 	retry       bool // name spare engines for the host's transport retries
 	paths       map[string]chat.Dialect
 	generate    string // model of bodies that name none
@@ -52,6 +53,7 @@ func NewContext(cfg *spec.Config, router *spec.Router, members *fleet.Fleet, see
 		maxBody:     *cfg.MaxBodyBytes,
 		bodyTimeout: core.Instant(*cfg.BodyTimeoutMillis),
 		unplaced:    cfg.OnNoState == spec.OnNoStateHost,
+		full:        cfg.Receipts == spec.ReceiptsLog,
 		retry:       cfg.TransportRetry,
 		generate:    cfg.GenerateModel,
 		paths:       make(map[string]chat.Dialect, len(cfg.Paths)),
@@ -178,6 +180,9 @@ const (
 
 func (r *Request) begin(c *Context) {
 	*r = Request{ctx: c, rand: r.rand, effects: r.effects[:0], memory: r.memory}
+	if c.full {
+		r.receipt.Full()
+	}
 }
 
 // Receipt is the record of the request's decision, valid until EventDone.

@@ -65,4 +65,9 @@ func (r *Request) note(w *core.Worker, now core.Instant) {
 	r.receipt.Considered(receipt.Candidate{
 		Worker: w.ID, Inflight: r.ctx.Fleet.Inflight(w), ReportAge: r.ctx.Fleet.ReportAge(w, now),
 	})
+	if r.receipt.IsFull() {
+		if report, fresh := r.ctx.Fleet.Report(w, now); fresh {
+			r.receipt.Loaded(*report)
+		}
+	}
 }

@@ -144,6 +144,7 @@ func (r *Request) tryBuckets() {
 // passed notes why a bucket gives no selection and reports whether the next one
 // may be tried; otherwise the request is answered.
 func (r *Request) passed(b *bucket.Bucket, err error) bool {
+	r.explain(b, err)
 	r.receipt.Tried(tryOf(b.ID(), err))
 	r.walk.at++
 	switch {

@@ -89,6 +89,7 @@ type Summary struct {
 	candidates [MaxCandidates]Candidate
 	listed     int // candidates kept
 	considered int // candidates in all
+	detail     *detail
 }
 
 // Asked notes the service-level targets of the request; nil is no target.
@@ -148,8 +149,9 @@ func (s *Summary) Append(b []byte) []byte {
 	b = appendCount(b, s.Peak)
 	b = s.appendTargets(b)
 	b = s.appendOrder(b)
-	for _, t := range s.tries[:min(s.tried, MaxTries)] {
+	for i, t := range s.tries[:min(s.tried, MaxTries)] {
 		b = appendTry(b, t)
+		b = s.appendVerdicts(b, i)
 	}
 	if s.tried > MaxTries {
 		b = append(b, "; and "...)
@@ -250,6 +252,7 @@ func (s *Summary) appendResult(b []byte) []byte {
 			b = append(b, ", "...)
 		}
 		b = appendCandidate(b, c)
+		b = s.appendLoad(b, i)
 	}
 	if s.considered > s.listed {
 		b = append(b, ", ..."...)

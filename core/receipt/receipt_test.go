@@ -93,3 +93,37 @@ func TestDescribe_order_of_buckets(t *testing.T) {
 	require.Contains(t, s.Describe(), "; order only, second, more")
 	require.Contains(t, s.Describe(), ", ...")
 }
+
+func TestDescribe_full(t *testing.T) {
+	s := Summary{Model: "m", Input: 1, Chosen: "e1", Reason: core.ReasonLoadBased}
+	s.NotHad("e9", "is down")
+	require.False(t, s.IsFull(), "nothing is kept unless asked for")
+	s.Full()
+	s.NotHad("e3", "max_running_requests 4 of 4")
+	s.NotHad("e4", "drains")
+	s.Tried(Try{Bucket: "short", Verdict: VerdictRejected, Stage: core.StagePlain, Refused: 1, First: core.Rejection{Worker: "e3", Limit: "max_running_requests", Value: 4, Cap: 4}})
+	s.Tried(Try{Bucket: "long", Verdict: VerdictPicked})
+	s.Considered(Candidate{Worker: "e1", ReportAge: core.Known(9)})
+	s.Loaded(core.LoadReport{Running: core.Known(2), Waiting: core.Known(0)})
+	s.Considered(Candidate{Worker: "e2", ReportAge: core.Known(9000)})
+	s.Considered(Candidate{Worker: "e5"})
+	require.Equal(t, `model="m" input=1 (estimate) peak=unknown; short plain rejected e3: max_running_requests 4 of 4 (e3 max_running_requests 4 of 4, e4 drains); long picked; `+
+		`chose e1 by load_based of 3 [e1 in-flight 0 report 9 ms old (basic) running 2 waiting 0, e2 in-flight 0 report 9000 ms old (stale), e5 in-flight 0 no report]`, s.Describe())
+}
+
+func TestDescribe_full_is_bounded(t *testing.T) {
+	s := Summary{Model: "m"}
+	s.Full()
+	for turn := range 2 * MaxTries {
+		for e := range 2 * MaxCandidates {
+			s.NotHad(core.WorkerID(fmt.Sprint("e", e)), "drains")
+		}
+		s.Tried(Try{Bucket: fmt.Sprint("b", turn), Verdict: VerdictNoCandidates})
+	}
+	require.Len(t, s.detail.verdicts, MaxTries*MaxCandidates)
+	for e := range 2 * MaxCandidates {
+		s.Considered(Candidate{Worker: core.WorkerID(fmt.Sprint("e", e))})
+		s.Loaded(core.LoadReport{KVUsed: core.Known(uint64(e))})
+	}
+	require.Equal(t, uint64(MaxCandidates-1), s.detail.loads[MaxCandidates-1].KVUsed.N)
+}

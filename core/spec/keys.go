@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"github.com/pointsman/pointsman/core/spelling"
 )
 
 // fieldOf finds the field that a key sets. Keys are matched to the letter.
@@ -37,35 +39,11 @@ func keysOf(t reflect.Type) []string {
 func nearest(key string, known []string) (best string, ok bool) {
 	distance := min(3, len(key)/2+1)
 	for _, name := range known {
-		if n := editDistance(key, name); n < distance {
+		if n := spelling.Distance(key, name); n < distance {
 			best, distance = name, n
 		}
 	}
 	return best, best != ""
-}
-
-// editDistance is the Levenshtein distance of two keys. Above the longest
-// distance that nearest accepts only its being large counts.
-func editDistance(a, b string) int {
-	if d := len(a) - len(b); d > 2 || d < -2 {
-		return max(d, -d)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost = min(diagonal, row[j], row[j-1]) + 1
-			}
-			diagonal, row[j] = row[j], cost
-		}
-	}
-	return row[len(b)]
 }
 
 // join adds a key to a path. A key that a path cannot be read with is quoted.

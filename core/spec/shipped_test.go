@@ -49,7 +49,7 @@ func decodesAndBuilds(t *testing.T, document []byte) {
 	t.Helper()
 	cfg, err := Decode(document)
 	require.NoError(t, err)
-	_, err = Build(Defaults(cfg), Handles{Load: noLoad{}})
+	_, err = Build(Defaults(cfg), stateful())
 	require.NoError(t, err)
 }
 

@@ -90,6 +90,12 @@ request r8
 r8 all       plain has no candidates
 r8 answer    503 no_healthy_workers: no engine is available for this model; try again (retry after 1 s)
 
+explain r8
+----
+r8 asks      model="m" input=15 (estimate) peak=unknown
+r8 all       plain has no candidates
+r8           A has an open breaker
+
 # A 503 on the probe closes the door behind it: the engine answers again.
 advance 5s
 ----

@@ -43,6 +43,8 @@ explain r1
 r1 asks      model="m" input=4000 (estimate) peak=6000
 r1 order     short(8192) long(131072)
 r1 short     plain rejected S: max_running_requests 2 of 2
+r1           S max_running_requests 2 of 2
+r1           L is no member
 r1 long      picks L by power_of_two of 1
 r1 saw       L in-flight 0 no report
 

@@ -26,7 +26,15 @@ request r1 routing=tenant-7
 r1 all       picks B by consistent_hash of 3
 r1 dispatch  B
 
+release hot
+----
+hot ends      12 requests complete
+
+request r2 count=10 routing=tenant-7
+----
+r2 of 10     B 10
+
 metrics picks
 ----
-pointsman_picks_total reason=consistent_hash 6
+pointsman_picks_total reason=consistent_hash 16
 pointsman_picks_total reason=consistent_hash_overflow 7

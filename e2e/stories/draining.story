@@ -43,6 +43,13 @@ request r2
 r2 all       plain has no candidates
 r2 answer    503 no_healthy_workers: no engine is available for this model; try again (retry after 1 s)
 
+explain r2
+----
+r2 asks      model="m" input=15 (estimate) peak=unknown
+r2 all       plain has no candidates
+r2           A drains
+r2           B drains
+
 heal A
 ----
 

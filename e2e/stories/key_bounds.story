@@ -24,11 +24,16 @@ request r2 header=(x-tenant,blåtand)
 r2 all       picks A by no_key of 2
 r2 dispatch  A
 
+# A long key is used by its hash: the same engine each time, never the text.
+request long count=5 header=(x-tenant,kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk)
+----
+long of 5      A 5
+
 # The default header is not read once another one is named.
 request r3 session=blue
 ----
-r3 all       picks A by no_key of 2
-r3 dispatch  A
+r3 all       picks B by no_key of 2
+r3 dispatch  B
 
 explain r1
 ----

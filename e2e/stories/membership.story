@@ -38,6 +38,21 @@ r2 named     plain has no candidates
 r2 open      picks B by round_robin of 1
 r2 dispatch  B
 
+explain r2
+----
+r2 asks      model="m" input=15 (estimate) peak=unknown
+r2 order     closed named open
+r2 closed    plain has no candidates
+r2           A is no member
+r2           B is no member
+r2           P is prefill
+r2 named     plain has no candidates
+r2           A is down
+r2           B is no member
+r2           P is prefill
+r2 open      picks B by round_robin of 1
+r2 saw       B in-flight 0 no report
+
 kill B
 ----
 
@@ -48,3 +63,20 @@ r3 closed    plain has no candidates
 r3 named     plain has no candidates
 r3 open      plain has no candidates
 r3 answer    503 no_healthy_workers: no engine is available for this model; try again (retry after 1 s)
+
+explain r3
+----
+r3 asks      model="m" input=15 (estimate) peak=unknown
+r3 order     closed named open
+r3 closed    plain has no candidates
+r3           A is no member
+r3           B is no member
+r3           P is prefill
+r3 named     plain has no candidates
+r3           A is down
+r3           B is no member
+r3           P is prefill
+r3 open      plain has no candidates
+r3           A is down
+r3           B is down
+r3           P is prefill

@@ -29,5 +29,5 @@ explain r1
 ----
 r1 asks      model="m" input=15 (estimate) peak=unknown
 r1 all       picks A by load_based of 2
-r1 saw       A in-flight 0 report 1020 ms old
+r1 saw       A in-flight 0 report 1020 ms old (basic) running 30 waiting 3
 r1 saw       B in-flight 4 no report

@@ -29,8 +29,8 @@ explain r1
 ----
 r1 asks      model="m" input=15 (estimate) peak=unknown
 r1 all       picks B by power_of_two of 2
-r1 saw       B in-flight 0 report 1000 ms old
-r1 saw       A in-flight 0 report 2020 ms old
+r1 saw       B in-flight 0 report 1000 ms old (native) running 60 waiting 0 uncached 0 kv-used 900 kv-total 950 kv-capacity 1000
+r1 saw       A in-flight 0 report 2020 ms old (native) running 1 waiting 9 uncached 9000 kv-used 10 kv-total 20 kv-capacity 1000
 
 # The report of A is gone after five seconds. One side is unknown then, so requests
 # in flight decide: never a reported value against a local one.
@@ -50,5 +50,5 @@ explain r2
 ----
 r2 asks      model="m" input=15 (estimate) peak=unknown
 r2 all       picks A by power_of_two of 2
-r2 saw       A in-flight 0 report 7220 ms old
-r2 saw       B in-flight 1 report 200 ms old
+r2 saw       A in-flight 0 report 7220 ms old (stale)
+r2 saw       B in-flight 1 report 200 ms old (native) running 60 waiting 0 uncached 0 kv-used 900 kv-total 950 kv-capacity 1000

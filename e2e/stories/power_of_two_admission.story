@@ -33,6 +33,16 @@ r1 first     plain rejected A: max_kv_tokens 500 of 500
 r1 second    picks C by round_robin of 1
 r1 dispatch  C
 
+explain r1
+----
+r1 asks      model="m" input=15 (estimate) peak=unknown
+r1 order     first second
+r1 first     plain rejected A: max_kv_tokens 500 of 500
+r1           A max_kv_tokens 500 of 500
+r1           C is no member
+r1 second    picks C by round_robin of 1
+r1 saw       C in-flight 0 no report
+
 # At the cap is full, one below is not.
 report A kv_total=499
 ----

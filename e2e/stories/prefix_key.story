@@ -20,6 +20,11 @@ request s1 count=10 prompt=you-are-a-patient-teacher-of-mathematics-and-nothing-
 ----
 s1 of 10     B 10
 
+# The same beginning, another end.
+request s1b count=10 prompt=you-are-a-patient-teacher-of-mathematics-and-of-music
+----
+s1b of 10     B 10
+
 request s2 count=10 prompt=write-terse-commit-messages-in-the-imperative-mood-always-2
 ----
 s2 of 10     C 10

@@ -31,3 +31,10 @@ request r1
 ----
 r1 all       plain rejected A: max_waiting_requests 6 of 5 and 1 more
 r1 answer    503 policy_selection_failed: every engine that could take this request is at its limit; try again (retry after 1 s)
+
+explain r1
+----
+r1 asks      model="m" input=15 (estimate) peak=unknown
+r1 all       plain rejected A: max_waiting_requests 6 of 5 and 1 more
+r1           A max_waiting_requests 6 of 5
+r1           B max_waiting_requests 5 of 5

@@ -40,6 +40,15 @@ r3 full      plain has no candidates
 r3 none      plain has no candidates
 r3 answer    503 no_healthy_workers: no engine is available for this model; try again (retry after 1 s)
 
+explain r3
+----
+r3 asks      model="m" input=15 (estimate) peak=unknown
+r3 order     full none
+r3 full      plain has no candidates
+r3           A is down
+r3 none      plain has no candidates
+r3           A is no member
+
 log
 ----
 groups name workers the fleet does not have: Z

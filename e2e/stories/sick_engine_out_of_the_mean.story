@@ -19,7 +19,7 @@ C plain
 kill C
 ----
 
-# The mean of A and B is 5.5 with this request: neither is above its share of 6.
+# Each has a share of 5.5 of the eleven requests, this one included: up to 6 fit.
 request blue session=blue
 ----
 blue all       picks B by consistent_hash of 2

@@ -43,5 +43,7 @@ explain r3
 r3 asks      model="m" input=15 (estimate) peak=unknown ttft_slo_ms=500
 r3 order     fast cheap unrated
 r3 fast      plain rejected F: max_inflight_requests 1 of 1
+r3           F max_inflight_requests 1 of 1
+r3           C is no member
 r3 cheap     picks C by round_robin of 1
 r3 saw       C in-flight 1 no report

@@ -27,7 +27,7 @@ explain stale
 ----
 stale asks      model="m" input=15 (estimate) peak=unknown
 stale all       picks A by round_robin of 1
-stale saw       A in-flight 0 report 5200 ms old
+stale saw       A in-flight 0 report 5200 ms old (stale)
 
 # A new report is known with the next sync.
 report A running=1
@@ -42,3 +42,4 @@ explain again
 ----
 again asks      model="m" input=15 (estimate) peak=unknown
 again all       plain rejected A: max_running_requests 1 of 1
+again           A max_running_requests 1 of 1

@@ -64,4 +64,4 @@ explain r3
 r3 asks      model="m" input=15 (estimate) peak=unknown
 r3 all       picks A by load_based of 2
 r3 saw       A in-flight 1 no report
-r3 saw       B in-flight 1 report 7020 ms old
+r3 saw       B in-flight 1 report 7020 ms old (stale)

@@ -21,7 +21,7 @@ request r1
 r1 all       picks A by round_robin of 4
 r1 dispatch  A, then C, then D
 
-respond r1 used=C
+respond r1 used=D
 ----
 r1 engine    answers 200
 
@@ -29,10 +29,10 @@ load
 ----
 A in flight 0, breaker open
 B in flight 0
-C in flight 1
-D in flight 0
+C in flight 0, breaker open
+D in flight 1
 
-release r1 used=C
+release r1
 ----
 r1 ends      complete
 
@@ -41,8 +41,8 @@ metrics replaced charges
 pointsman_charges_released_total 1
 pointsman_pick_replaced_total 1
 
-# A and B stay away until their cool-down is over.
+# A and C stay away until their cool-downs are over.
 request r2
 ----
-r2 all       picks C by round_robin of 3
-r2 dispatch  C, then B, then D
+r2 all       picks D by round_robin of 2
+r2 dispatch  D, then B

@@ -27,7 +27,7 @@ func (p prompt) body() (string, error) {
 	}
 	missing := int64(p.input)*bytesPerToken - int64(len(body))
 	if missing < 0 {
-		return "", fmt.Errorf("input=%d is too short for the rest of the body; write input=%d or more, or leave it out", p.input, len(body)/bytesPerToken+1)
+		return "", fmt.Errorf("input=%d is too short for the rest of the body; write input=%d or more, or leave it out", p.input, (len(body)+bytesPerToken-1)/bytesPerToken)
 	}
 	return p.write(text + strings.Repeat("x", int(missing))), nil
 }

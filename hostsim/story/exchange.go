@@ -2,6 +2,7 @@ package story
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -9,6 +10,7 @@ import (
 type exchange struct {
 	Exchange
 	id       string
+	body     []byte // as the client sends it
 	rest     []byte // of the body, not sent yet
 	quiet    bool   // one of many: only the sum is printed
 	ended    bool
@@ -23,9 +25,13 @@ func (r *run) find(a *arguments) (*exchange, error) {
 	if a.err != nil {
 		return nil, a.err
 	}
-	for i := len(r.exchanges) - 1; i >= 0; i-- {
-		if r.exchanges[i].id == id {
-			return r.exchanges[i], nil
+	return r.request(id)
+}
+
+func (r *run) request(id string) (*exchange, error) {
+	for _, e := range slices.Backward(r.exchanges) {
+		if e.id == id {
+			return e, nil
 		}
 	}
 	return nil, fmt.Errorf("no request %s; write the name of a request step", id)
@@ -51,7 +57,7 @@ func (r *run) show() {
 		}
 		s := e.State()
 		for ; e.shown < len(s.Receipts); e.shown++ {
-			r.printReceipt(e.id, s.Receipts[e.shown])
+			r.printReceipt(e.id, s.Receipts[e.shown], false)
 		}
 		e.decided = r.printOutcome(e, &s)
 	}
@@ -70,11 +76,26 @@ func (r *run) printOutcome(e *exchange, s *State) bool {
 		}
 		return false
 	case s.Endpoint != "":
+		if added := inserted(string(e.body), s.Body); added != "" {
+			r.line(e.id, "adds", added)
+		}
 		r.line(e.id, "dispatch", strings.Join(r.engines(s), ", then "))
 	default:
 		r.line(e.id, "passes", "without an endpoint")
 	}
 	return true
+}
+
+// inserted is the text that a body was given on its way, empty for none.
+func inserted(before, after string) string {
+	if len(after) <= len(before) {
+		return ""
+	}
+	at := 0
+	for at < len(before) && before[at] == after[at] {
+		at++
+	}
+	return after[at : at+len(after)-len(before)]
 }
 
 func waitsFor(e *exchange) string {

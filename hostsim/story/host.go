@@ -23,10 +23,12 @@ type Surroundings struct {
 	HideBodies bool
 }
 
-// Service is the state service as a filter sees it. The message that answers a
-// call is empty and false when the reply is lost.
+// Service is the state service as a filter sees it.
 type Service interface {
-	Answer(path string, message []byte) (reply []byte, ok bool)
+	// Call takes a message for a path of core/wire. The message of an observe call
+	// is the one in its header. answer is called once, also before Call returns,
+	// with false when the reply is lost.
+	Call(path string, message []byte, answer func(reply []byte, ok bool))
 }
 
 // RefusedError lists what a filter has against its configuration.
@@ -82,6 +84,7 @@ type Exchange interface {
 type State struct {
 	Held     bool   // the filter keeps the request
 	Endpoint string // where the filter sent it, empty for nowhere
+	Body     string // as it went on
 	Answer   *Answer
 	Receipts []string // lines of the decisions taken
 }

@@ -23,6 +23,7 @@ type gauge struct {
 type report struct {
 	seq, replica, version uint64
 	gauges                []gauge
+	used                  []wire.UsedBinding
 }
 
 // fields calls visit for each field of a message; number holds varints and fixed
@@ -69,6 +70,10 @@ func decodeReport(message []byte) (r report, err error) {
 		case 9:
 			g, err := decodeGauge(raw)
 			r.gauges = append(r.gauges, g)
+			return err
+		case 10:
+			u, err := decodeUsed(raw)
+			r.used = append(r.used, u)
 			return err
 		}
 		return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/pointsman/pointsman/core/fleet"
 	"github.com/pointsman/pointsman/core/flow"
 	"github.com/pointsman/pointsman/core/spec"
+	"github.com/pointsman/pointsman/core/wire"
 )
 
 // Native runs the filter's core without a module: it carries out effects and
@@ -25,7 +26,8 @@ func (Native) Start(config []byte, env Surroundings) (Filter, error) {
 	}
 	cfg = spec.Defaults(cfg)
 	members := fleet.New(cfg.BreakerConfig(), cfg.Static())
-	router, err := spec.Build(cfg, spec.Handles{Load: members})
+	views := &flow.Views{}
+	router, err := spec.Build(cfg, spec.Handles{Load: members, Bindings: views, Prefixes: views})
 	if err != nil {
 		return nil, refusal(err)
 	}
@@ -35,6 +37,7 @@ func (Native) Start(config []byte, env Surroundings) (Filter, error) {
 	}
 	f := &nativeFilter{env: env, base: env.Clock.Now(), flow: flow.NewContext(cfg, router, members, seed), counts: map[string]uint64{}}
 	f.sync.configure(cfg)
+	f.connect(cfg, views)
 	f.setTick()
 	return f, nil
 }
@@ -50,17 +53,18 @@ type nativeFilter struct {
 	log     []string
 	ticking time.Duration
 	cancel  func()
-	faulted bool   // a fault was logged since the last tick
-	warned  bool   // of header-only mode
-	missing string // members last reported missing
+	queue   []func() // answers on their way to the filter
+	faulted bool     // a fault was logged since the last tick
+	warned  bool     // of header-only mode
+	missing string   // members last reported missing
 }
 
 func (f *nativeFilter) now() core.Instant {
 	return core.Instant(f.env.Clock.Now().Sub(f.base) / time.Millisecond)
 }
 
-// RunPending implements Filter: timers run at once.
-func (f *nativeFilter) RunPending() {}
+// RunPending implements Filter: timers run at once, answers wait for it.
+func (f *nativeFilter) RunPending() { f.runQueue() }
 
 // Tick implements Filter, in the order of the filter's own tick.
 func (f *nativeFilter) Tick() {
@@ -76,8 +80,11 @@ func (f *nativeFilter) Tick() {
 	f.publish()
 	f.setTick()
 	if call != nil {
-		f.sync.call(f, call)
+		f.env.Service.Call(wire.SyncPath, call, func(reply []byte, ok bool) {
+			f.queue = append(f.queue, func() { f.sync.take(f, reply, ok) })
+		})
 	}
+	f.runQueue()
 }
 
 func (f *nativeFilter) tickWaiting() {
@@ -175,5 +182,6 @@ func (f *nativeFilter) Open(o Opening) Exchange {
 	if !e.over && e.request.Waiting() {
 		f.waiting = append(f.waiting, e)
 	}
+	f.runQueue()
 	return e
 }

@@ -1,6 +1,8 @@
 package story
 
 import (
+	"slices"
+
 	"github.com/pointsman/pointsman/core/fleet"
 	"github.com/pointsman/pointsman/core/flow"
 )
@@ -35,7 +37,13 @@ func (e *nativeExchange) step(ev *flow.Event) {
 			e.state.Receipts = append(e.state.Receipts, e.request.Receipt().Describe())
 		case flow.EffectFault:
 			e.filter.fault(effect.Fault)
-		case flow.EffectNone, flow.EffectStrip, flow.EffectSplice, flow.EffectObserve, flow.EffectBind:
+		case flow.EffectSplice:
+			e.body = slices.Insert(e.body, effect.Offset, []byte(effect.Text)...)
+		case flow.EffectObserve:
+			e.observe(&effect)
+		case flow.EffectBind:
+			e.bind(&effect)
+		case flow.EffectNone, flow.EffectStrip:
 		}
 	}
 	if answered {
@@ -71,12 +79,13 @@ func (e *nativeExchange) finish(ev *flow.Event) {
 
 func (e *nativeExchange) Data(chunk []byte, end bool) {
 	e.received += uint64(len(chunk))
+	e.body = append(e.body, chunk...)
 	if e.over || e.filter.env.HideBodies || !e.request.Waiting() {
 		return
 	}
-	e.body = append(e.body, chunk...)
 	if end {
 		e.step(&flow.Event{Kind: flow.EventBody, Now: e.filter.now(), Body: string(e.body)})
+		e.filter.runQueue()
 		return
 	}
 	e.step(&flow.Event{Kind: flow.EventBodyPart, Now: e.filter.now(), Size: uint64(len(e.body))})
@@ -123,4 +132,10 @@ func (e *nativeExchange) Finish(end End) {
 	e.finish(done)
 }
 
-func (e *nativeExchange) State() State { return e.state }
+func (e *nativeExchange) State() State {
+	s := e.state
+	if !s.Held && s.Answer == nil {
+		s.Body = string(e.body)
+	}
+	return s
+}

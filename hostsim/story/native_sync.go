@@ -59,9 +59,10 @@ func (s *nativeSync) begin(f *nativeFilter, now core.Instant) []byte {
 	r.Seq++
 	r.Replica, r.Version = f.flow.Fleet.Snapshot()
 	r.Idle = !s.sawStream
-	r.Workers = r.Workers[:0]
+	r.Workers, r.Used = r.Workers[:0], r.Used[:0]
 	if !r.Idle {
 		r.Workers = f.flow.Fleet.Gauges(r.Workers, now, s.tick)
+		r.Used = f.flow.UsedBindings(r.Used[:0])
 	}
 	s.since, s.began = now, true
 	return wire.AppendSyncRequest(nil, r)
@@ -78,9 +79,8 @@ func (s *nativeSync) due(f *nativeFilter, now core.Instant) bool {
 	return waited >= idlePoll
 }
 
-// call posts a message and takes the reply over.
-func (s *nativeSync) call(f *nativeFilter, message []byte) {
-	reply, ok := f.env.Service.Answer(wire.SyncPath, message)
+// take takes a reply over.
+func (s *nativeSync) take(f *nativeFilter, reply []byte, ok bool) {
 	if !ok {
 		s.fail(f, serviceGone)
 		return

@@ -38,7 +38,7 @@ func TestParse_steps(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, f.Steps, 4)
 	require.Equal(t, []int{3, 8, 14, 23}, []int{f.Steps[0].Line, f.Steps[1].Line, f.Steps[2].Line, f.Steps[3].Line})
-	require.Equal(t, "{\"models\": {}}\n", f.Steps[0].Input)
+	require.Equal(t, []string{`{"models": {}}`}, lines(f.Steps[0].Input))
 	require.Equal(t, []Arg{{Name: "quiet"}}, f.Steps[0].Args)
 	require.Equal(t, []Arg{
 		{Name: "r1"}, {Name: "model", Values: []string{"m"}}, {Name: "header", Values: []string{"x-a", "b c"}}, {Name: "input", Values: []string{"5"}},
@@ -97,7 +97,7 @@ func FuzzParse(f *testing.F) {
 		require.Len(t, again.Steps, len(file.Steps))
 		for i, step := range again.Steps {
 			require.Equal(t, file.Steps[i].Args, step.Args)
-			require.Equal(t, outputs[i], step.Want)
+			require.Equal(t, step.Want, outputs[i], "of step %d", i)
 		}
 	})
 }

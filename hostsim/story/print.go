@@ -44,8 +44,9 @@ func receiptParts(line string) (model, asked string, parts []string) {
 	return model, receiptStart + quotedModel + asked, parts
 }
 
-// printReceipt prints a decision: the order of buckets, then each bucket's turn.
-func (r *run) printReceipt(id, line string) {
+// printReceipt prints a decision: the order of buckets, then each bucket's turn, in
+// the full form with the engines that it could not have.
+func (r *run) printReceipt(id, line string, full bool) {
 	model, _, parts := receiptParts(line)
 	chose := ""
 	for _, part := range parts {
@@ -62,7 +63,13 @@ func (r *run) printReceipt(id, line string) {
 		case text == "picked":
 			r.line(id, subject, "picks "+chose)
 		default:
+			text, verdicts, _ := strings.Cut(text, " (")
 			r.line(id, subject, text)
+			if full && verdicts != "" {
+				for verdict := range strings.SplitSeq(strings.TrimSuffix(verdicts, ")"), ", ") {
+					r.line(id, "", verdict)
+				}
+			}
 		}
 	}
 }
@@ -82,7 +89,7 @@ func (r *run) withCapacities(model, list string) string {
 func (r *run) printObserved(id, line string) {
 	_, asked, parts := receiptParts(line)
 	r.line(id, "asks", asked)
-	r.printReceipt(id, line)
+	r.printReceipt(id, line, true)
 	for _, part := range parts {
 		if text, ok := strings.CutPrefix(part, "chose "); ok {
 			_, list, _ := strings.Cut(text, " [")

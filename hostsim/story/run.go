@@ -15,7 +15,8 @@ type run struct {
 	clock     *hostsim.ManualClock
 	start     time.Time
 	service   *service
-	filter    Filter // nil before the first config
+	filter    Filter // nil before the first config and after a refused one
+	refused   string // why the last config was, on one line
 	config    *settings
 	exchanges []*exchange // in the order of their requests
 	out       strings.Builder
@@ -54,19 +55,29 @@ func (r *run) play(step *Step) (string, error) {
 		return "", fmt.Errorf("no such command; write one of %s", strings.Join(verbNames(), ", "))
 	}
 	if r.filter == nil && verb.needsFilter {
-		return "", errors.New("there is no filter yet; write a config step above")
+		return "", r.noFilter()
 	}
 	a := readArguments(step.Args)
-	if at, ok := a.duration("at"); ok {
+	if at, ok := a.duration("at"); ok && a.err == nil {
 		if err := r.advanceTo(at); err != nil {
 			return "", err
 		}
+	}
+	if a.err != nil {
+		return "", a.err
 	}
 	if err := verb.play(r, a, step.Input); err != nil {
 		return "", err
 	}
 	r.show()
 	return r.out.String(), r.service.fault
+}
+
+func (r *run) noFilter() error {
+	if r.refused != "" {
+		return fmt.Errorf("there is no filter: the config above was refused: %s", r.refused)
+	}
+	return errors.New("there is no filter yet; write a config step above")
 }
 
 func (r *run) printf(format string, args ...any) { fmt.Fprintf(&r.out, format, args...) }

@@ -1,6 +1,7 @@
 package story
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -32,6 +33,10 @@ type service struct {
 	served  uint64 // version of the last reply that arrived
 	calls   int    // syncs that came in
 	fault   error
+
+	bindings bindings
+	holding  bool     // answers to requests' calls wait
+	held     []func() // answers that wait
 }
 
 func newService(clock *hostsim.ManualClock) *service {
@@ -71,24 +76,65 @@ func (s *service) find(id string) *engine {
 // changed notes that the fleet is another one.
 func (s *service) changed() { s.version++ }
 
-// Answer implements Service. Until a fleet was told, nobody answers.
-func (s *service) Answer(path string, message []byte) ([]byte, bool) {
-	if path != wire.SyncPath {
-		s.fault = fmt.Errorf("the filter called %s, which no story answers", path)
-		return nil, false
+// Call implements Service. Until a fleet was told, nobody answers. A reply is lost
+// on its way back: what was asked for has happened.
+func (s *service) Call(path string, message []byte, answer func(reply []byte, ok bool)) {
+	reply, err := s.handle(path, message)
+	if err != nil {
+		s.fault = fmt.Errorf("%s: %w", path, err)
 	}
+	lost := err != nil || !s.known || s.loses()
+	if path == wire.SyncPath && !lost {
+		s.served = s.version
+	}
+	if path == wire.SyncPath || !s.holding {
+		answer(reply, !lost)
+		return
+	}
+	s.held = append(s.held, func() { answer(reply, !lost) })
+}
+
+func (s *service) handle(path string, message []byte) ([]byte, error) {
+	switch path {
+	case wire.SyncPath:
+		return s.sync(message)
+	case wire.ObservePath:
+		return s.observe(message)
+	case wire.BindPath:
+		return s.bind(message)
+	}
+	return nil, errors.New("no story answers this call")
+}
+
+func (s *service) sync(message []byte) ([]byte, error) {
 	r, err := decodeReport(message)
 	if err != nil {
-		s.fault = err
-		return nil, false
+		return nil, err
 	}
 	s.calls++
 	s.take(r.gauges)
-	if !s.known || s.loses() {
-		return nil, false
+	for _, u := range r.used {
+		s.bindings.use(u, s.clock.Now())
 	}
-	s.served = s.version
-	return appendReply(nil, s.reply(&r)), true
+	return appendReply(nil, s.reply(&r)), nil
+}
+
+// observe answers with bindings; no story has tokens or prefixes.
+func (s *service) observe(message []byte) (reply []byte, err error) {
+	scopes, err := decodeScopes(message)
+	for _, scope := range scopes {
+		reply = s.bindings.appendTo(reply, 3, scope.Digest, s.clock.Now())
+	}
+	return reply, err
+}
+
+func (s *service) bind(message []byte) (reply []byte, err error) {
+	proposals, err := decodeProposals(message)
+	for i := range proposals {
+		s.bindings.bind(&proposals[i], s.clock.Now())
+		reply = s.bindings.appendTo(reply, 1, proposals[i].Scope.Digest, s.clock.Now())
+	}
+	return reply, err
 }
 
 func (s *service) take(gauges []gauge) {

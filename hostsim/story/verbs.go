@@ -31,6 +31,10 @@ func verbs() map[string]verb {
 		"load":    {play: (*run).playLoad, needsFilter: true},
 		"metrics": {play: (*run).playMetrics, needsFilter: true},
 		"log":     {play: (*run).playLog, needsFilter: true},
+
+		"bindings": {play: (*run).playBindings},
+		"hold":     {play: (*run).playHold},
+		"answer":   {play: (*run).playAnswer, needsFilter: true},
 	}
 }
 

@@ -19,13 +19,14 @@ func (r *run) playConfig(a *arguments, input string) error {
 	if err := r.close(); err != nil {
 		return err
 	}
-	r.filter, r.exchanges = nil, nil
+	r.filter, r.exchanges, r.refused = nil, nil, ""
 	document := complete([]byte(input))
 	filter, err := r.host.Start(document, Surroundings{Clock: r.clock, Service: r.service, HideBodies: hide})
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
 		for _, line := range refused.Lines {
 			r.printf("%s\n", line)
 		}
+		r.refused = strings.Join(strings.Fields(refused.Error()), " ")
 		return nil
 	}
 	if err != nil {
@@ -110,8 +111,10 @@ func (r *run) engine(line string) (*engine, error) {
 	if was := r.service.find(id); was != nil {
 		*e = *was
 	}
-	e.Worker = wire.Worker{ID: core.WorkerID(id), Address: r.service.address(core.WorkerID(id)), Stage: role, Healthy: true,
-		Models: []string{"m"}, Generation: 1, Recoveries: e.Recoveries}
+	e.Worker = wire.Worker{
+		ID: core.WorkerID(id), Address: r.service.address(core.WorkerID(id)), Stage: role, Healthy: true,
+		Models: []string{"m"}, Generation: 1, Recoveries: e.Recoveries,
+	}
 	e.read(a)
 	return e, a.done()
 }

@@ -119,8 +119,13 @@ func describeLoad(r *core.LoadReport) string {
 		name  string
 		value core.Count
 	}{
-		{"running", r.Running}, {"waiting", r.Waiting}, {"uncached", r.WaitingUncached}, {"kv_used", r.KVUsed},
-		{"kv_total", r.KVTotal}, {"kv_capacity", r.KVCapacity}, {"running_capacity", r.RunningCapacity},
+		{"running", r.Running},
+		{"waiting", r.Waiting},
+		{"uncached", r.WaitingUncached},
+		{"kv_used", r.KVUsed},
+		{"kv_total", r.KVTotal},
+		{"kv_capacity", r.KVCapacity},
+		{"running_capacity", r.RunningCapacity},
 	} {
 		if f.value.Known {
 			fmt.Fprintf(&b, " %s %d", f.name, f.value.N)

@@ -63,7 +63,7 @@ func (r *run) sum(s *State) string {
 }
 
 func (r *run) send(q *asking, id string, quiet bool) *exchange {
-	e := &exchange{id: id, quiet: quiet, Exchange: r.filter.Open(q.opened)}
+	e := &exchange{id: id, quiet: quiet, body: q.body, Exchange: r.filter.Open(q.opened)}
 	r.exchanges = append(r.exchanges, e)
 	switch {
 	case q.noBody:
@@ -138,8 +138,12 @@ func readBody(a *arguments, input, path string) (string, error) {
 // header=(name,value).
 func readHeaders(a *arguments, h *hostsim.Headers) {
 	for _, named := range [][2]string{
-		{"session", "x-session-id"}, {"routing", "x-sgl-routing-key"}, {"ttft", "x-sgl-ttft-slo-ms"},
-		{"tps", "x-sgl-tps-slo"}, {"hint", "x-pointsman-model"}, {"encoding", "content-encoding"},
+		{"session", "x-session-id"},
+		{"routing", "x-sgl-routing-key"},
+		{"ttft", "x-sgl-ttft-slo-ms"},
+		{"tps", "x-sgl-tps-slo"},
+		{"hint", "x-pointsman-model"},
+		{"encoding", "content-encoding"},
 	} {
 		if value, ok := a.text(named[0]); ok {
 			h.Set(named[1], value)
@@ -204,13 +208,24 @@ func (r *run) playRespond(a *arguments, _ string) error {
 	return nil
 }
 
-// playRelease ends a request.
+// playRelease ends a request, or those of a step with a count.
 func (r *run) playRelease(a *arguments, _ string) error {
-	e, err := r.find(a)
+	id := a.id("a request, like \"release r1\"")
+	end := readEnd(a)
+	if a.err != nil {
+		return a.err
+	}
+	if group := r.group(id); len(group) > 0 {
+		for _, e := range group {
+			r.finish(e, end)
+		}
+		r.line(id, "ends", count(len(group), "request")+" "+string(end))
+		return a.done()
+	}
+	e, err := r.request(id)
 	if err != nil {
 		return err
 	}
-	end := readEnd(a)
 	status, hasStatus := a.number("status")
 	if err := r.upstream(a, e); err != nil {
 		return err
@@ -232,6 +247,17 @@ func (r *run) playRelease(a *arguments, _ string) error {
 	}
 	r.line(e.id, "ends", text)
 	return nil
+}
+
+// group lists the open requests of a step with a count.
+func (r *run) group(id string) (list []*exchange) {
+	for _, e := range r.exchanges {
+		number, ok := strings.CutPrefix(e.id, id+"-")
+		if _, err := strconv.ParseUint(number, 10, 64); ok && err == nil && e.quiet && !e.ended {
+			list = append(list, e)
+		}
+	}
+	return list
 }
 
 func (r *run) finish(e *exchange, end End) {

@@ -2,11 +2,13 @@ package story
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/pointsman/pointsman/core/wire"
 	"github.com/pointsman/pointsman/hostsim"
 )
 
@@ -21,7 +23,7 @@ func (w Wasm) Start(config []byte, env Surroundings) (Filter, error) {
 	f := &wasmFilter{host: hostsim.NewHost(), trace: &hostsim.Trace{}, streams: map[uint32]*wasmExchange{}}
 	vm, err := w.Module.NewVM(context.Background(), hostsim.VMOptions{
 		PluginConfig: config, AllowOnHeadersStopIteration: !env.HideBodies, BodyLimit: bodyLimit,
-		Clock: env.Clock, Callouts: callouts(env.Service), Host: f.host, Log: f.note, Trace: f.trace,
+		Clock: env.Clock, Callouts: callouts{env.Service}, Host: f.host, Log: f.note, Trace: f.trace,
 	})
 	if errors.Is(err, hostsim.ErrRefused) {
 		return nil, &RefusedError{Lines: f.refused}
@@ -34,15 +36,28 @@ func (w Wasm) Start(config []byte, env Surroundings) (Filter, error) {
 	return f, nil
 }
 
-func callouts(s Service) hostsim.CalloutFunc {
-	return func(c hostsim.Callout) hostsim.CalloutReply {
-		path, _ := c.Headers.First(":path")
-		reply, ok := s.Answer(path, c.Body)
-		if !ok {
-			return hostsim.CalloutReply{Reset: true}
-		}
-		return hostsim.CalloutReply{Headers: hostsim.NewHeaders([2]string{":status", "200"}), Body: reply}
+// callouts carry the calls of the module to the story's state service.
+type callouts struct{ service Service }
+
+// HasCluster implements hostsim.CalloutTransport: a story has no other cluster.
+func (callouts) HasCluster(string) bool { return true }
+
+// Send implements hostsim.CalloutTransport.
+func (c callouts) Send(call hostsim.Callout, done func(hostsim.CalloutReply)) (cancel func()) {
+	path, _ := call.Headers.First(":path")
+	message := call.Body
+	if path == wire.ObservePath {
+		header, _ := call.Headers.First(wire.ObserveHeader)
+		message, _ = base64.RawURLEncoding.DecodeString(header)
 	}
+	c.service.Call(path, message, func(reply []byte, ok bool) {
+		if !ok {
+			done(hostsim.CalloutReply{Reset: true})
+			return
+		}
+		done(hostsim.CalloutReply{Headers: hostsim.NewHeaders([2]string{":status", "200"}), Body: reply})
+	})
+	return nil
 }
 
 // wasmFilter is a filter context in a VM.
@@ -186,8 +201,9 @@ func (e *wasmExchange) fail(kind hostsim.FailureKind) {
 
 func (e *wasmExchange) State() State {
 	s := State{Held: e.stream.RequestPaused(), Receipts: e.receipts}
-	if h := e.out.Request().Headers; h != nil {
-		s.Endpoint, _ = h.First("x-pointsman-endpoint")
+	if request := e.out.Request(); request.Headers != nil {
+		s.Endpoint, _ = request.Headers.First("x-pointsman-endpoint")
+		s.Body = string(request.Body)
 	}
 	m := e.out.Response()
 	if e.responded || m.Headers == nil {

@@ -1,5 +1,6 @@
 // Command hostsim runs filter.wasm without Envoy: as a reverse proxy, with an
-// embedded demo fleet if asked, and looks into wasm modules.
+// embedded demo fleet if asked, looks into wasm modules, and turns command lines
+// of sgl-router into configurations.
 package main
 
 import (
@@ -9,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -29,6 +31,7 @@ type cli struct {
 	Serve   serveCmd         `cmd:"" help:"Serve HTTP through filter.wasm, as a proxy with the filter would."`
 	Story   storyCmd         `cmd:"" help:"Play scripted scenarios against the filter on a virtual clock."`
 	Inspect inspectCmd       `cmd:"" help:"Show what a wasm module imports, exports and is."`
+	Convert convertCmd       `cmd:"" help:"Turn the flags of sgl-router into a filter configuration."`
 	Version kong.VersionFlag `help:"Print the version and exit."`
 }
 
@@ -48,7 +51,8 @@ Examples:
   hostsim serve --demo 4                     4 fake engines, a state service, and the filter in front
   hostsim serve --config filter.json --state http://127.0.0.1:9090
   hostsim story e2e/stories/*.story
-  hostsim inspect dist/filter.wasm`
+  hostsim inspect dist/filter.wasm
+  hostsim convert -- --model-id demo --worker-urls http://10.0.0.7:8000`
 
 // usageError is a mistake in the command line.
 type usageError struct{ error }
@@ -70,6 +74,9 @@ func doMain(ctx context.Context, args []string, stdout, stderr io.Writer) (code 
 	case exited == exitGood:
 		return exitGood
 	case err != nil:
+		if args[0] == "convert" && !slices.Contains(args, "--") {
+			err = fmt.Errorf("%w; flags of sgl-router come after --, as in hostsim convert -- --model-id demo", err)
+		}
 		return report(stderr, usageError{err})
 	}
 	return report(stderr, parsed.Run())

@@ -89,15 +89,14 @@ func (w *call) answer(headers, size int) flow.Event {
 	if err != nil && size > 0 {
 		return ev
 	}
-	switch w.kind {
-	case flow.EventObserved:
-		if reply, err := wire.DecodeObserveReply(body); err == nil {
-			ev.Observed = reply
-		}
-	case flow.EventBound:
+	if w.kind == flow.EventBound {
 		if reply, err := wire.DecodeBindReply(body); err == nil {
 			ev.Bound = reply
 		}
+		return ev
+	}
+	if reply, err := wire.DecodeObserveReply(body); err == nil {
+		ev.Observed = reply
 	}
 	return ev
 }
