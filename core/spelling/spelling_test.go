@@ -13,8 +13,13 @@ func TestDistance(t *testing.T) {
 		a, b string
 		want int
 	}{
-		{"", "", 0}, {"a", "", 1}, {"", "abc", 3}, {"policy", "policy", 0},
-		{"polcy", "policy", 1}, {"polciy", "policy", 2}, {"kitten", "sitting", 3},
+		{"", "", 0},
+		{"a", "", 1},
+		{"", "abc", 3},
+		{"policy", "policy", 0},
+		{"polcy", "policy", 1},
+		{"polciy", "policy", 2},
+		{"kitten", "sitting", 3},
 	} {
 		require.Equal(t, c.want, spelling.Distance(c.a, c.b), "%s %s", c.a, c.b)
 		require.Equal(t, c.want, spelling.Distance(c.b, c.a), "%s %s", c.b, c.a)
