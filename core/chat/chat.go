@@ -280,6 +280,9 @@ func budget(key string, v gjson.Result) (core.Count, error) {
 	if v.Type == gjson.Null {
 		return core.Count{}, nil
 	}
+	if n, ok := shortInteger(v.Raw); ok {
+		return core.Known(n), nil
+	}
 	if v.Type == gjson.Number {
 		if n, err := strconv.ParseUint(v.Raw, 10, 64); err == nil {
 			return core.Known(n), nil

@@ -23,7 +23,7 @@ type Context struct {
 	unplaced    bool // let the host choose while no fleet is known
 	full        bool // receipts keep their full form
 	retry       bool // name spare engines for the host's transport retries
-	paths       map[string]chat.Dialect
+	paths       []routedPath
 	generate    string // model of bodies that name none
 
 	seed    uint64
@@ -56,15 +56,30 @@ func NewContext(cfg *spec.Config, router *spec.Router, members *fleet.Fleet, see
 		full:        cfg.Receipts == spec.ReceiptsLog,
 		retry:       cfg.TransportRetry,
 		generate:    cfg.GenerateModel,
-		paths:       make(map[string]chat.Dialect, len(cfg.Paths)),
 		seed:        seed,
 		routeTo:     router.Route,
 	}
 	c.UseState(State{})
 	for _, p := range cfg.Paths {
-		c.paths[p] = chat.DialectOf(p)
+		c.paths = append(c.paths, routedPath{p, chat.DialectOf(p)})
 	}
 	return c
+}
+
+// routedPath is a path whose requests are routed. There are a few at most.
+type routedPath struct {
+	path    string
+	dialect chat.Dialect
+}
+
+// dialectOf gives the dialect of a path, DialectNone for one that is not routed.
+func (c *Context) dialectOf(path string) chat.Dialect {
+	for i := range c.paths {
+		if c.paths[i].path == path {
+			return c.paths[i].dialect
+		}
+	}
+	return chat.DialectNone
 }
 
 // HeaderOnly reports whether the context decides from headers because its host

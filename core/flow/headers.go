@@ -14,12 +14,15 @@ func (r *Request) onHeaders(ev *Event) {
 		return
 	}
 	r.emit(EffectStrip)
-	path, _, _ := strings.Cut(ev.Path, "?")
+	path := ev.Path
+	if query := strings.IndexByte(path, '?'); query >= 0 {
+		path = path[:query]
+	}
 	if path == "/v1/models" && ev.Method == "GET" {
 		r.answerModels()
 		return
 	}
-	r.dialect = r.ctx.paths[path]
+	r.dialect = r.ctx.dialectOf(path)
 	if r.dialect == chat.DialectNone || ev.Method != "POST" {
 		r.phase = phasePassed
 		r.ctx.Counters.add(RequestsPassed)
@@ -44,9 +47,8 @@ func (r *Request) onHeaders(ev *Event) {
 
 // refuseByHeaders answers requests that need no body to be refused.
 func (r *Request) refuseByHeaders(ev *Event) bool {
-	encoding := strings.ToLower(strings.TrimSpace(ev.ContentEncoding))
 	switch {
-	case encoding != "" && encoding != "identity":
+	case ev.ContentEncoding != "" && !identity(ev.ContentEncoding):
 		r.refuse(CodeUnsupportedEncoding, "send the request body without content-encoding")
 	case ev.ContentLength.Known && ev.ContentLength.N > r.ctx.maxBody:
 		r.refuseTooLarge()
@@ -56,6 +58,12 @@ func (r *Request) refuseByHeaders(ev *Event) bool {
 		return false
 	}
 	return true
+}
+
+// identity reports whether an encoding changes nothing.
+func identity(encoding string) bool {
+	encoding = strings.ToLower(strings.TrimSpace(encoding))
+	return encoding == "" || encoding == "identity"
 }
 
 func (r *Request) refuseTooLarge() {

@@ -78,9 +78,9 @@ func (c *Context) UseState(s State) {
 
 // pathOf gives the path that a dialect is spoken on.
 func (c *Context) pathOf(d chat.Dialect) string {
-	for path, dialect := range c.paths {
-		if dialect == d {
-			return path
+	for _, p := range c.paths {
+		if p.dialect == d {
+			return p.path
 		}
 	}
 	return ""

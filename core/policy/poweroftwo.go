@@ -67,7 +67,6 @@ func (p *PowerOfTwo) choose(engines []*core.Worker, req *core.PickRequest) (*cor
 		return engines[0], p.observe(engines[0], req.Now)
 	}
 	p.sample.begin(len(engines), req.Rand)
-	defer p.sample.end()
 	best := engines[p.sample.next()]
 	lowest := p.observe(best, req.Now)
 	for range min(p.choices, len(engines)) - 1 {
@@ -76,5 +75,6 @@ func (p *PowerOfTwo) choose(engines []*core.Worker, req *core.PickRequest) (*cor
 			best, lowest = w, side
 		}
 	}
+	p.sample.end()
 	return best, lowest
 }

@@ -22,37 +22,64 @@ type field struct {
 // walk calls visit for each field of a message. A truncated or malformed
 // message ends the walk with an error.
 func walk(msg []byte, visit func(field) error) error {
-	for len(msg) > 0 {
-		number, kind, n := protowire.ConsumeTag(msg)
-		switch {
-		case n < 0:
-			return protowire.ParseError(n)
-		case number > protowire.MaxValidNumber:
-			return fmt.Errorf("field %d: the number is out of range", number)
+	rest := fields(msg)
+	var f field
+	for {
+		more, err := rest.next(&f)
+		if !more {
+			return err
 		}
-		msg = msg[n:]
-		f := field{number: number, kind: kind}
-		n = f.consume(msg)
-		if n < 0 {
-			return fmt.Errorf("field %d: %w", number, protowire.ParseError(n))
-		}
-		msg = msg[n:]
 		if err := visit(f); err != nil {
-			return fmt.Errorf("field %d: %w", number, err)
+			return f.within(err)
 		}
 	}
-	return nil
 }
 
+// fields is what is left of a message.
+type fields []byte
+
+// next reads the next field; false means the end or an error.
+func (rest *fields) next(f *field) (more bool, err error) {
+	msg := *rest
+	if len(msg) == 0 {
+		return false, nil
+	}
+	n := 1
+	if tag := msg[0]; tag>>3 > 0 && tag < 0x80 {
+		f.number, f.kind = protowire.Number(tag>>3), protowire.Type(tag&7)
+	} else if f.number, f.kind, n = protowire.ConsumeTag(msg); n < 0 {
+		return false, protowire.ParseError(n)
+	}
+	if f.number > protowire.MaxValidNumber {
+		return false, fmt.Errorf("field %d: the number is out of range", f.number)
+	}
+	msg = msg[n:]
+	if n = f.consume(msg); n < 0 {
+		return false, f.within(protowire.ParseError(n))
+	}
+	*rest = msg[n:]
+	return true, nil
+}
+
+func (f *field) within(err error) error { return fmt.Errorf("field %d: %w", f.number, err) }
+
 // consume reads the field's value and returns its length, negative on error.
+// Most values are one byte long, and most texts shorter than 128.
 func (f *field) consume(b []byte) (n int) {
-	switch f.kind {
-	case protowire.VarintType:
+	f.num, f.raw = 0, nil
+	short := len(b) > 0 && b[0] < 0x80
+	switch {
+	case f.kind == protowire.VarintType && short:
+		f.num, n = uint64(b[0]), 1
+	case f.kind == protowire.VarintType:
 		f.num, n = protowire.ConsumeVarint(b)
-	case protowire.Fixed64Type:
-		f.num, n = protowire.ConsumeFixed64(b)
-	case protowire.BytesType:
+	case f.kind == protowire.BytesType && short && int(b[0]) < len(b):
+		n = 1 + int(b[0])
+		f.raw = b[1:n:n]
+	case f.kind == protowire.BytesType:
 		f.raw, n = protowire.ConsumeBytes(b)
+	case f.kind == protowire.Fixed64Type:
+		f.num, n = protowire.ConsumeFixed64(b)
 	default:
 		n = protowire.ConsumeFieldValue(f.number, f.kind, b)
 	}
@@ -64,33 +91,72 @@ func (f *field) consume(b []byte) (n int) {
 // a string and a truncated message are errors.
 func DecodeSyncReply(msg []byte) (*SyncReply, error) {
 	r := &SyncReply{}
-	err := walk(msg, func(f field) error {
-		switch {
-		case f.number == 1 && f.kind == protowire.Fixed64Type:
-			r.Replica = f.num
-		case f.number == 2 && f.kind == protowire.VarintType:
-			r.Version = f.num
-		case f.number == 3 && f.kind == protowire.VarintType:
-			r.Full = f.num != 0
-		case f.number == 4 && f.kind == protowire.VarintType:
-			r.Seq = f.num
-		case f.number == 5 && f.kind == protowire.BytesType:
-			r.Workers = append(r.Workers, Worker{})
-			return decodeWorker(f.raw, &r.Workers[len(r.Workers)-1])
-		case f.number == 6 && f.kind == protowire.BytesType:
-			id, err := text(f.raw)
-			r.Removed = append(r.Removed, core.WorkerID(id))
-			return err
-		case f.number == 7 && f.kind == protowire.BytesType:
-			r.States = append(r.States, WorkerState{})
-			return decodeState(f.raw, &r.States[len(r.States)-1])
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("sync reply: %w", err)
+	if err := r.Decode(msg); err != nil {
+		return nil, err
 	}
 	return r, nil
+}
+
+// Decode is DecodeSyncReply into a reply that is used again, for one that comes
+// every tick: what it held is overwritten, but for the workers, whose texts and
+// lists are new. After an error the reply holds nothing of use.
+func (r *SyncReply) Decode(msg []byte) error {
+	*r = SyncReply{Removed: r.Removed[:0], States: r.States[:0]}
+	rest := fields(msg)
+	var f field
+	for {
+		more, err := rest.next(&f)
+		if more {
+			if err = r.take(&f); err != nil {
+				err = f.within(err)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("sync reply: %w", err)
+		}
+		if !more {
+			return nil
+		}
+	}
+}
+
+func (r *SyncReply) take(f *field) error {
+	switch {
+	case f.number == 1 && f.kind == protowire.Fixed64Type:
+		r.Replica = f.num
+	case f.number == 2 && f.kind == protowire.VarintType:
+		r.Version = f.num
+	case f.number == 3 && f.kind == protowire.VarintType:
+		r.Full = f.num != 0
+	case f.number == 4 && f.kind == protowire.VarintType:
+		r.Seq = f.num
+	case f.number == 5 && f.kind == protowire.BytesType:
+		r.Workers = append(r.Workers, Worker{})
+		return decodeWorker(f.raw, &r.Workers[len(r.Workers)-1])
+	case f.number == 6 && f.kind == protowire.BytesType:
+		id, err := text(f.raw)
+		r.Removed = append(r.Removed, core.WorkerID(id))
+		return err
+	case f.number == 7 && f.kind == protowire.BytesType:
+		s, former := r.nextState()
+		return decodeState(f.raw, s, former)
+	}
+	return nil
+}
+
+// nextState adds a state. Where there was one before it gives its ID, which is
+// most often the same again.
+func (r *SyncReply) nextState() (s *WorkerState, former core.WorkerID) {
+	n := len(r.States)
+	if n == cap(r.States) {
+		r.States = append(r.States, WorkerState{})
+		return &r.States[n], ""
+	}
+	r.States = r.States[:n+1]
+	s = &r.States[n]
+	former = s.ID
+	*s = WorkerState{}
+	return s, former
 }
 
 func decodeWorker(msg []byte, w *Worker) error {
@@ -167,39 +233,83 @@ func decodeAdapter(msg []byte, a *core.Adapter) error {
 	})
 }
 
-func decodeState(msg []byte, s *WorkerState) error {
-	return walk(msg, func(f field) error {
+// decodeState takes the ID from before where it is the same, and so allocates
+// nothing.
+func decodeState(msg []byte, s *WorkerState, former core.WorkerID) error {
+	rest := fields(msg)
+	var f field
+	for {
+		more, err := rest.next(&f)
+		if !more {
+			return err
+		}
 		switch {
 		case f.number == 1 && f.kind == protowire.BytesType:
-			id, err := text(f.raw)
-			s.ID = core.WorkerID(id)
-			return err
+			if err := s.setID(f.raw, former); err != nil {
+				return f.within(err)
+			}
 		case f.number == 2 && f.kind == protowire.VarintType:
 			s.Generation = f.num
 		case f.number == 3 && f.kind == protowire.VarintType:
 			s.OthersInflight = uint32(f.num)
 		case f.number == 4 && f.kind == protowire.BytesType:
 			s.HasReport = true
-			return decodeReport(f.raw, s)
+			if err := decodeReport(f.raw, s); err != nil {
+				return f.within(err)
+			}
 		}
+	}
+}
+
+func (s *WorkerState) setID(raw []byte, former core.WorkerID) error {
+	if former != "" && string(former) == string(raw) {
+		s.ID = former
 		return nil
-	})
+	}
+	id, err := text(raw)
+	s.ID = core.WorkerID(id)
+	return err
 }
 
 func decodeReport(msg []byte, s *WorkerState) error {
-	r := &s.Report
-	counts := [...]*core.Count{2: &r.Running, 3: &r.Waiting, 4: &r.WaitingUncached, 5: &r.KVUsed, 6: &r.KVTotal, 7: &r.KVCapacity, 8: &r.RunningCapacity}
-	return walk(msg, func(f field) error {
-		switch {
-		case f.number == 1 && f.kind == protowire.VarintType:
-			s.AgeMillis = f.num
-		case f.number == 9 && f.kind == protowire.Fixed64Type:
-			r.PrefillRate = math.Float64frombits(f.num)
-		case f.kind == protowire.VarintType && int(f.number) < len(counts) && counts[f.number] != nil:
-			*counts[f.number] = core.Known(f.num)
+	rest := fields(msg)
+	var f field
+	for {
+		more, err := rest.next(&f)
+		if !more {
+			return err
 		}
-		return nil
-	})
+		switch f.kind {
+		case protowire.VarintType:
+			s.setCount(&f)
+		case protowire.Fixed64Type:
+			if f.number == 9 {
+				s.Report.PrefillRate = math.Float64frombits(f.num)
+			}
+		}
+	}
+}
+
+func (s *WorkerState) setCount(f *field) {
+	r := &s.Report
+	switch f.number {
+	case 1:
+		s.AgeMillis = f.num
+	case 2:
+		r.Running = core.Known(f.num)
+	case 3:
+		r.Waiting = core.Known(f.num)
+	case 4:
+		r.WaitingUncached = core.Known(f.num)
+	case 5:
+		r.KVUsed = core.Known(f.num)
+	case 6:
+		r.KVTotal = core.Known(f.num)
+	case 7:
+		r.KVCapacity = core.Known(f.num)
+	case 8:
+		r.RunningCapacity = core.Known(f.num)
+	}
 }
 
 var errText = errors.New("the string is not valid UTF-8")

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/pointsman/pointsman/core"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -254,10 +256,36 @@ func FuzzDecodeSyncReply(f *testing.F) {
 				*rate = 0 // not equal to itself
 			}
 		}
-		again, err := DecodeSyncReply(writeReply(got))
+		msg = writeReply(got)
+		again, err := DecodeSyncReply(msg)
 		require.NoError(t, err)
 		require.Equal(t, got, again)
+		used := sample()
+		require.NoError(t, used.Decode(msg))
+		require.Empty(t, cmp.Diff(got, used, cmpopts.EquateEmpty()), "in a reply that was used before")
 	})
+}
+
+// A reply of the same workers as the last costs no memory.
+func TestSyncReply_Decode_allocates_nothing_in_steady_state(t *testing.T) {
+	reply := sample()
+	reply.Workers, reply.Removed = nil, nil
+	msg := writeReply(reply)
+	var used SyncReply
+	require.NoError(t, used.Decode(msg))
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		if err := used.Decode(msg); err != nil {
+			t.Error(err)
+		}
+	}))
+	require.Empty(t, cmp.Diff(reply, &used, cmpopts.EquateEmpty()))
+}
+
+func TestSyncReply_Decode_overwrites_what_was_there(t *testing.T) {
+	used := sample()
+	require.NoError(t, used.Decode(writeReply(&SyncReply{Replica: 3, Seq: 9, States: []WorkerState{{ID: "other"}}})))
+	require.Empty(t, cmp.Diff(&SyncReply{Replica: 3, Seq: 9, States: []WorkerState{{ID: "other"}}}, used, cmpopts.EquateEmpty()))
+	require.Error(t, used.Decode([]byte{0x0a}))
 }
 
 func BenchmarkDecodeSyncReply(b *testing.B) {

@@ -16,6 +16,7 @@ import (
 	"github.com/pointsman/pointsman/e2e/bench"
 	"github.com/pointsman/pointsman/e2e/bench/engine"
 	"github.com/pointsman/pointsman/e2e/bench/rig"
+	"github.com/pointsman/pointsman/e2e/engineproc"
 	"github.com/pointsman/pointsman/e2e/envoytest"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -50,7 +51,11 @@ func serveEngines() int {
 			}
 		}
 	}
-	if err := engine.Serve(ctx, c, os.Stdout); err != nil {
+	s, err := engine.Start(c)
+	if err == nil {
+		err = engineproc.Serve(ctx, s, os.Stdout)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

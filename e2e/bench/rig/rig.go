@@ -15,15 +15,15 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/pointsman/pointsman/e2e/bench/engine"
 	"github.com/pointsman/pointsman/e2e/bench/proc"
+	"github.com/pointsman/pointsman/e2e/engineproc"
 )
 
 // Parts are the programs and files that everything is made of.
 type Parts struct {
 	Root string // of the repository
 	// Engines is a program and its arguments that serve engines as
-	// engine.Serve does; -n and -interval are appended.
+	// engineproc.Serve does; -n and -interval are appended.
 	Engines  []string
 	State    string // bin/statesvc
 	Filter   string // dist/filter.wasm
@@ -93,7 +93,7 @@ func (r *Rig) StartEngines(n int, interval time.Duration) (*Engines, error) {
 	}
 	defer out.Close()
 	r.stops = append(r.stops, p.Stop)
-	var hello engine.Hello
+	var hello engineproc.Hello
 	if err := json.NewDecoder(out).Decode(&hello); err != nil {
 		return nil, fmt.Errorf("engines: %w: %s", err, p.Output())
 	}

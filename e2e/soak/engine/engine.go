@@ -4,11 +4,8 @@
 package engine
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"sync"
@@ -83,24 +80,6 @@ func (s *Server) Stop() {
 		_ = hs.Close()
 	}
 	s.serving.Wait()
-}
-
-// Hello is the line that a process of engines writes once it listens.
-type Hello struct{ Addrs []string }
-
-// Serve runs engines as a process: it writes a Hello and serves until the
-// context ends.
-func Serve(ctx context.Context, n int, out io.Writer) error {
-	s, err := Start(n)
-	if err != nil {
-		return err
-	}
-	defer s.Stop()
-	if err := json.NewEncoder(out).Encode(Hello{Addrs: s.Addrs()}); err != nil {
-		return fmt.Errorf("engines: %w", err)
-	}
-	<-ctx.Done()
-	return nil
 }
 
 func (s *Server) counts() Counts {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/pointsman/pointsman/e2e/engineproc"
 	"github.com/pointsman/pointsman/e2e/soak/engine"
 )
 
@@ -11,7 +12,7 @@ import (
 type Engines struct{ Addrs []string }
 
 func (s *Stage) startEngines() (*Engines, error) {
-	var hello engine.Hello
+	var hello engineproc.Hello
 	_, err := s.spawnHello("engines", &hello, "engines", "--count", strconv.Itoa(s.options.Engines))
 	return &Engines{Addrs: hello.Addrs}, err
 }

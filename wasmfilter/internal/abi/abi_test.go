@@ -140,6 +140,9 @@ func TestVM_sends_callbacks_to_their_context(t *testing.T) {
 	v.contextCreate(1, 0)
 	v.contextCreate(2, 0)
 	v.contextCreate(3, 2)
+	v.contextCreate(5, 6) // before its plugin
+	v.contextCreate(6, 0)
+	v.contextCreate(7, 6)
 	v.contextCreate(4, 9) // of no plugin
 	require.True(t, v.configure(1))
 	require.False(t, v.configure(9))
@@ -153,8 +156,10 @@ func TestVM_sends_callbacks_to_their_context(t *testing.T) {
 	v.delete(3)
 	v.delete(2)
 	v.tick(2)
+	v.contextCreate(8, 2)
 
-	require.Len(t, streams, 1)
+	require.Len(t, streams, 2)
+	require.EqualValues(t, 7, streams[1].id)
 	require.Equal(t, []string{"done", "delete"}, streams[0].calls)
 	require.Equal(t, []string{"configure", "call 5 6 7"}, v.plugins[1].(*recorder).calls)
 	require.NotContains(t, v.plugins, uint32(2))

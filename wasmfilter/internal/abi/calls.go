@@ -112,8 +112,10 @@ func EditBody(start, length int, text string) error {
 	return proxySetBufferBytes(bufferRequestBody, uint32(start), uint32(length), text).err()
 }
 
-// CallBody reads the answer to a call.
-func CallBody(size int) ([]byte, error) { return readBuffer(bufferCallBody, 0, size, nil) }
+// CallBody reads the answer to a call, into a place if it fits there.
+func CallBody(size int, place []byte) ([]byte, error) {
+	return readBuffer(bufferCallBody, 0, size, place)
+}
 
 func readBuffer(kind buffer, start, length int, place []byte) ([]byte, error) {
 	expect(place)

@@ -37,6 +37,8 @@ type Stream interface {
 type vm struct {
 	newPlugin func(id uint32) Plugin
 	plugins   map[uint32]Plugin
+	parent    uint32 // of the last stream; 0 is no plugin's id
+	plugin    Plugin // of that id
 	streams   table
 	memory    memory
 	depth     int // callbacks that run; a host may call back from within a call
@@ -65,11 +67,14 @@ func (v *vm) leave() { v.depth-- }
 
 func (v *vm) contextCreate(id, parent uint32) {
 	if parent == 0 {
-		v.plugins[id] = v.newPlugin(id)
+		v.plugins[id], v.parent, v.plugin = v.newPlugin(id), 0, nil
 		return
 	}
-	if p := v.plugins[parent]; p != nil {
-		v.streams.put(id, p.NewStream(id))
+	if parent != v.parent { // most often that of the stream before
+		v.parent, v.plugin = parent, v.plugins[parent]
+	}
+	if v.plugin != nil {
+		v.streams.put(id, v.plugin.NewStream(id))
 	}
 }
 
@@ -102,4 +107,5 @@ func (v *vm) delete(id uint32) {
 		return
 	}
 	delete(v.plugins, id)
+	v.parent, v.plugin = 0, nil
 }

@@ -26,109 +26,75 @@ type Headers struct {
 // routing are the headers that only the router may set.
 func routing() [3]string { return [3]string{HeaderEndpoint, HeaderPrefill, HeaderMode} }
 
+// The headers that are looked for, by their place in wanted.
+const (
+	wantMethod = iota
+	wantPath
+	wantLength
+	wantEncoding
+	wantModel
+	wantEndpoint
+	wantPrefill
+	wantMode
+	wantSession
+	wantRouting
+	wantTTFT
+	wantTPS
+	wantCount
+)
+
+// wanted are names to look for and what was found: of a header that stands twice
+// the first value.
+type wanted struct {
+	names  [wantCount]string // empty for none
+	values [wantCount]string
+	found  [wantCount]bool
+}
+
 // ReadHeaders takes what is wanted from the request headers, in one host call and
 // one pass: each call by name costs as much as reading them all. Above 1,024
 // headers or 1 MiB a host refuses that (envoy.md 1.1); they are then read by
-// name. Of a header that stands twice the first value counts.
+// name.
 func ReadHeaders(h *Headers, needs *spec.Needs) {
-	*h = Headers{}
+	w := wanted{names: [wantCount]string{
+		":method", ":path", "content-length", "content-encoding", HeaderModel, HeaderEndpoint, HeaderPrefill, HeaderMode,
+		needs.Session, needs.Routing, needs.TTFT, needs.TPS,
+	}}
 	pairs, err := abi.RequestHeaders()
-	if err != nil || !pairs.Valid() {
-		h.readByName(needs)
-		return
+	if err == nil && pairs.Valid() {
+		w.search(pairs)
+	} else {
+		w.ask()
 	}
-	var seen seen
+	*h = Headers{
+		Method: w.values[wantMethod], Path: w.values[wantPath], ContentEncoding: w.values[wantEncoding], Model: w.values[wantModel],
+		Session: strings.Clone(w.values[wantSession]), Routing: strings.Clone(w.values[wantRouting]),
+		TTFT: strings.Clone(w.values[wantTTFT]), TPS: strings.Clone(w.values[wantTPS]),
+		sent: [3]bool(w.found[wantEndpoint : wantMode+1]),
+	}
+	if w.found[wantLength] {
+		h.ContentLength = length(w.values[wantLength])
+	}
+}
+
+func (w *wanted) search(pairs abi.Pairs) {
 	pairs.All(func(key, value string) bool {
-		h.take(key, value, needs, &seen)
+		for i, name := range &w.names {
+			if len(name) == len(key) && key != "" && name == key && !w.found[i] {
+				w.values[i], w.found[i] = value, true
+			}
+		}
 		return true
 	})
 }
 
-// seen tells a first value from a later one, where an empty one counts too.
-type seen struct {
-	method, path, length, encoding, model, session, routing, ttft, tps bool
-}
-
-// first reports whether the flag was not set yet, and sets it.
-func first(flag *bool) bool {
-	was := *flag
-	*flag = true
-	return !was
-}
-
-func (h *Headers) take(key, value string, needs *spec.Needs, seen *seen) {
-	switch key {
-	case ":method":
-		keep(&h.Method, value, &seen.method)
-	case ":path":
-		keep(&h.Path, value, &seen.path)
-	case "content-length":
-		if first(&seen.length) {
-			h.ContentLength = length(value)
-		}
-	case "content-encoding":
-		keep(&h.ContentEncoding, value, &seen.encoding)
-	case HeaderModel:
-		keep(&h.Model, value, &seen.model)
-	case HeaderEndpoint:
-		h.sent[0] = true
-	case HeaderPrefill:
-		h.sent[1] = true
-	case HeaderMode:
-		h.sent[2] = true
-	}
-	if key == "" { // as absent names in needs are
-		return
-	}
-	// The configured names may be any, also one of the above.
-	if key == needs.Session {
-		copied(&h.Session, value, &seen.session)
-	}
-	if key == needs.Routing {
-		copied(&h.Routing, value, &seen.routing)
-	}
-	if key == needs.TTFT {
-		copied(&h.TTFT, value, &seen.ttft)
-	}
-	if key == needs.TPS {
-		copied(&h.TPS, value, &seen.tps)
-	}
-}
-
-func keep(to *string, value string, seen *bool) {
-	if first(seen) {
-		*to = value
-	}
-}
-
-func copied(to *string, value string, seen *bool) {
-	if first(seen) {
-		*to = strings.Clone(value)
-	}
-}
-
-func (h *Headers) readByName(needs *spec.Needs) {
-	get := func(name string) (value string, present bool) {
+func (w *wanted) ask() {
+	for i, name := range &w.names {
 		if name == "" {
-			return "", false
+			continue
 		}
 		value, err := abi.RequestHeader(name)
-		return value, err == nil
-	}
-	kept := func(name string) string {
-		value, _ := get(name)
-		return strings.Clone(value)
-	}
-	h.Method, _ = get(":method")
-	h.Path, _ = get(":path")
-	h.ContentEncoding, _ = get("content-encoding")
-	if value, present := get("content-length"); present {
-		h.ContentLength = length(value)
-	}
-	h.Model, _ = get(HeaderModel)
-	h.Session, h.Routing, h.TTFT, h.TPS = kept(needs.Session), kept(needs.Routing), kept(needs.TTFT), kept(needs.TPS)
-	for i, name := range routing() {
-		_, h.sent[i] = get(name)
+		w.values[i], w.found[i] = value, err == nil
 	}
 }
 

@@ -85,7 +85,7 @@ func (w *call) answer(headers, size int) flow.Event {
 	if refusal(headers) != "" {
 		return ev
 	}
-	body, err := abi.CallBody(size)
+	body, err := abi.CallBody(size, nil)
 	if err != nil && size > 0 {
 		return ev
 	}

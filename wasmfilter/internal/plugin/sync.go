@@ -31,6 +31,8 @@ type syncer struct {
 	sawStream bool
 
 	request wire.SyncRequest
+	message wire.SyncReply // of the last reply; reused, as the next two are
+	body    []byte
 	buffer  []byte
 	flying  bool
 	call    uint32       // the host's number of the last call
@@ -125,12 +127,16 @@ func (s *syncer) reply(p *plugin, call uint32, headers, size int) {
 		s.fail(reason)
 		return
 	}
-	body, err := abi.CallBody(size)
+	if size > len(s.body) {
+		s.body = make([]byte, size+size/4)
+	}
+	body, err := abi.CallBody(size, s.body)
 	if err != nil {
 		s.fail("the reply has no body")
 		return
 	}
-	message, err := wire.DecodeSyncReply(body)
+	message := &s.message
+	err = message.Decode(body)
 	if err == nil && message.Seq != s.request.Seq {
 		err = fmt.Errorf("the reply is to report %d, not %d", message.Seq, s.request.Seq)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/pointsman/pointsman/e2e/bench"
 	"github.com/pointsman/pointsman/e2e/bench/engine"
 	"github.com/pointsman/pointsman/e2e/bench/rig"
+	"github.com/pointsman/pointsman/e2e/engineproc"
 	"github.com/pointsman/pointsman/e2e/envoytest"
 )
 
@@ -47,7 +48,11 @@ type enginesCmd struct {
 
 // Run serves engines.
 func (c *enginesCmd) Run(ctx context.Context) error {
-	return engine.Serve(ctx, engine.Config{Engines: c.Count, Interval: c.Interval}, os.Stdout)
+	s, err := engine.Start(engine.Config{Engines: c.Count, Interval: c.Interval})
+	if err != nil {
+		return err
+	}
+	return engineproc.Serve(ctx, s, os.Stdout)
 }
 
 // Run measures.

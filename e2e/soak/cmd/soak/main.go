@@ -18,6 +18,7 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	"github.com/pointsman/pointsman/e2e/engineproc"
 	"github.com/pointsman/pointsman/e2e/envoytest"
 	"github.com/pointsman/pointsman/e2e/soak"
 	"github.com/pointsman/pointsman/e2e/soak/engine"
@@ -68,7 +69,13 @@ func (c *runCmd) Validate() error {
 }
 
 // Run serves engines.
-func (c *enginesCmd) Run(ctx context.Context) error { return engine.Serve(ctx, c.Count, os.Stdout) }
+func (c *enginesCmd) Run(ctx context.Context) error {
+	s, err := engine.Start(c.Count)
+	if err != nil {
+		return err
+	}
+	return engineproc.Serve(ctx, s, os.Stdout)
+}
 
 // Run runs the filter in hostsim.
 func (c *hostsimCmd) Run(ctx context.Context) error {
