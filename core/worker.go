@@ -1,6 +1,9 @@
 package core
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // WorkerID names a worker for as long as it stays in the fleet. It is stable
 // across restarts of the engine behind it.
@@ -85,4 +88,13 @@ type Worker struct {
 func (w *Worker) Serves(model string) bool {
 	return slices.Contains(w.Models, model) ||
 		slices.ContainsFunc(w.Adapters, func(a Adapter) bool { return a.Name == model })
+}
+
+// CompareWorkers orders workers by ID, in byte order.
+func CompareWorkers(a, b *Worker) int { return cmp.Compare(a.ID, b.ID) }
+
+// FindWorker gives the place of an ID in a list in the order of CompareWorkers: where
+// it is, or with false where it would be.
+func FindWorker(sorted []*Worker, id WorkerID) (int, bool) {
+	return slices.BinarySearchFunc(sorted, id, func(w *Worker, id WorkerID) int { return cmp.Compare(w.ID, id) })
 }

@@ -1,7 +1,6 @@
 package bucket
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -92,19 +91,14 @@ func (g *EngineGroup) filter(registry Registry, bucket string, req *core.BucketR
 // admitDraining adds the engine that the request is bound to, if it is a member
 // that does not take other requests only because it drains.
 func (g *EngineGroup) admitDraining(registry Registry, members []*core.Worker, placed core.WorkerID, now core.Instant) {
-	at, there := find(g.candidates, placed)
+	at, there := core.FindWorker(g.candidates, placed)
 	if there || placed == "" {
 		return
 	}
-	if member, ok := find(members, placed); ok && registry.Drains(members[member], now) {
+	if member, ok := core.FindWorker(members, placed); ok && registry.Drains(members[member], now) {
 		g.scratch = slices.Insert(append(g.scratch[:0], g.candidates...), at, members[member])
 		g.candidates = g.scratch
 	}
-}
-
-// find gives the place of an ID in a list in ID order.
-func find(workers []*core.Worker, id core.WorkerID) (int, bool) {
-	return slices.BinarySearchFunc(workers, id, func(w *core.Worker, id core.WorkerID) int { return cmp.Compare(w.ID, id) })
 }
 
 // keep narrows the candidates down to those that fit.

@@ -1,7 +1,6 @@
 package bucket
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -72,7 +71,7 @@ func (r *roster) enlist(serving []*core.Worker) []*core.Worker {
 			enlisted = append(enlisted, w)
 		}
 	}
-	slices.SortStableFunc(enlisted, func(a, b *core.Worker) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortStableFunc(enlisted, core.CompareWorkers)
 	return enlisted
 }
 

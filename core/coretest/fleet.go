@@ -1,7 +1,6 @@
 package coretest
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/pointsman/pointsman/core"
@@ -51,9 +50,7 @@ func (f *Fleet) Remove(id core.WorkerID) {
 	}
 }
 
-func (f *Fleet) find(id core.WorkerID) (int, bool) {
-	return slices.BinarySearchFunc(f.workers, id, func(w *core.Worker, id core.WorkerID) int { return cmp.Compare(w.ID, id) })
-}
+func (f *Fleet) find(id core.WorkerID) (int, bool) { return core.FindWorker(f.workers, id) }
 
 // Worker gives the worker of the ID, nil when there is none.
 func (f *Fleet) Worker(id core.WorkerID) *core.Worker {

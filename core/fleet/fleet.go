@@ -8,7 +8,6 @@
 package fleet
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/pointsman/pointsman/core"
@@ -119,8 +118,7 @@ func (f *Fleet) Has(id core.WorkerID) bool { return f.rows[id] != nil }
 // Available reports whether the worker may take a new request: a healthy
 // member, not draining, whose breaker would admit it.
 func (f *Fleet) Available(w *core.Worker, now core.Instant) bool {
-	r := f.at(w)
-	return r != nil && w.Healthy && !w.Draining && r.breaker.Allows(now)
+	return f.takes(w, now) && !w.Draining
 }
 
 // Settled reports whether no member's breaker is open, so that what Available
@@ -130,8 +128,14 @@ func (f *Fleet) Settled() bool { return !f.ajar }
 
 // Drains reports whether the worker would be available, were it not draining.
 func (f *Fleet) Drains(w *core.Worker, now core.Instant) bool {
+	return f.takes(w, now) && w.Draining
+}
+
+// takes reports whether the worker is a healthy member whose breaker would admit a
+// request.
+func (f *Fleet) takes(w *core.Worker, now core.Instant) bool {
 	r := f.at(w)
-	return r != nil && w.Healthy && w.Draining && r.breaker.Allows(now)
+	return r != nil && w.Healthy && r.breaker.Allows(now)
 }
 
 // Report gives the worker's fresh load report.
@@ -277,7 +281,7 @@ func (f *Fleet) reindex() {
 	f.models = f.models[:0]
 	for model, list := range f.serving {
 		f.models = append(f.models, model)
-		slices.SortFunc(list, func(a, b *core.Worker) int { return cmp.Compare(a.ID, b.ID) })
+		slices.SortFunc(list, core.CompareWorkers)
 		// A worker that names a model twice is one candidate.
 		f.serving[model] = slices.Compact(list)
 		f.indexAdapters(model, f.serving[model])

@@ -139,9 +139,7 @@ func (r *Request) recall(e *entry) {
 		return
 	}
 	serving := r.ctx.Fleet.Serving(r.memo.target.Asked)
-	at, ok := slices.BinarySearchFunc(serving, id, func(w *core.Worker, id core.WorkerID) int {
-		return strings.Compare(string(w.ID), string(id))
-	})
+	at, ok := core.FindWorker(serving, id)
 	if !ok {
 		return
 	}

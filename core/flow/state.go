@@ -9,7 +9,7 @@ import (
 
 // DefaultCallTimeout is how long a request waits for a reply to Observe or Bind,
 // in milliseconds (design section 3).
-const DefaultCallTimeout = 150
+const DefaultCallTimeout = spec.DefaultCallTimeout
 
 // DefaultObserveMaxBody is the longest body that is sent with Observe, in bytes
 // (design section 3).
@@ -45,10 +45,18 @@ type State struct {
 	ObserveMaxBody uint64
 }
 
-// WantsOf gives what the models of a router ask of the state service, in the form
-// that State takes.
-func WantsOf(router *spec.Router) func(model string) Wants {
-	return func(model string) Wants { return Wants(router.ModelNeeds(model)) }
+// StateOf connects a context of a configuration with a state service, its defaults
+// filled in. The views are those the router was built with, the key that of the
+// context's syncs.
+func StateOf(cfg *spec.Config, router *spec.Router, views *Views, key uint64) State {
+	return State{
+		Views: views, Key: key,
+		Wants:         func(model string) Wants { return Wants(router.ModelNeeds(model)) },
+		SessionIdle:   uint32(cfg.BindingIdle(policy.KeySession)),
+		RoutingIdle:   uint32(cfg.BindingIdle(policy.KeyRouting)),
+		ObserveWithin: core.Instant(*cfg.State.ObserveTimeoutMillis),
+		BindWithin:    core.Instant(*cfg.State.BindTimeoutMillis),
+	}
 }
 
 // idle is how many seconds a binding of a kind of key lives without use.

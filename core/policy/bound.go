@@ -1,9 +1,6 @@
 package policy
 
 import (
-	"cmp"
-	"slices"
-
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/admission"
 )
@@ -64,39 +61,28 @@ func (p *bound) Pick(engines []*core.Worker, req *core.PickRequest) (core.Pick, 
 	}
 	key := p.unbound.key(req)
 	if key == "" {
-		return p.fall(engines, req, p.reasons.keyless, false)
+		return p.take(p.fallback, engines, req, p.reasons.keyless, false)
 	}
 	found := p.bindings.Binding(Scope{Kind: p.kind, Model: req.Model, Bucket: req.Bucket, Stage: req.Stage, Key: key})
 	switch found.State {
 	case BindingUnavailable:
-		return p.hash(engines, req)
+		return p.take(p.unbound, engines, req, p.reasons.unbound, false)
 	case BindingBound:
 		// By ID: the binding outlives the object of an engine that was replaced.
-		if at, live := slices.BinarySearchFunc(engines, found.Worker, byID); live {
+		if at, live := core.FindWorker(engines, found.Worker); live {
 			return p.confirm(core.Pick{Worker: engines[at], Reason: p.reasons.bound}, req)
 		}
 	case BindingNone:
 	}
 	// A spare engine may never be used, so it is no placement.
-	return p.fall(engines, req, p.reasons.assigned, !req.Spare)
+	return p.take(p.fallback, engines, req, p.reasons.assigned, !req.Spare)
 }
 
-// fall takes the fallback's choice.
-func (p *bound) fall(engines []*core.Worker, req *core.PickRequest, why core.Reason, bind bool) (core.Pick, error) {
-	pick, err := p.fallback.Pick(engines, req)
+// take takes the choice of another policy, if the owner's admission lets it.
+func (p *bound) take(from nested, engines []*core.Worker, req *core.PickRequest, why core.Reason, bind bool) (core.Pick, error) {
+	pick, err := from.Pick(engines, req)
 	if err != nil {
 		return core.Pick{}, err
 	}
 	return p.confirm(core.Pick{Worker: pick.Worker, Reason: why, Bind: bind}, req)
 }
-
-// hash takes the engine that the key's hash gives.
-func (p *bound) hash(engines []*core.Worker, req *core.PickRequest) (core.Pick, error) {
-	pick, err := p.unbound.Pick(engines, req)
-	if err != nil {
-		return core.Pick{}, err
-	}
-	return p.confirm(core.Pick{Worker: pick.Worker, Reason: p.reasons.unbound}, req)
-}
-
-func byID(w *core.Worker, id core.WorkerID) int { return cmp.Compare(w.ID, id) }

@@ -19,10 +19,8 @@ func (p *CacheAware) miss(engines []*core.Worker, req *core.PickRequest) (core.P
 	} else {
 		w, side = p.least(pool, req)
 	}
-	if rejection, admitted := p.admit(w, side); !admitted {
-		return core.Pick{}, &core.AdmissionError{Bucket: req.Bucket, Stage: req.Stage, Rejection: rejection}
-	}
-	return core.Pick{Worker: w, Reason: p.missReason(), Matched: p.heldBy(w, req.Input), Cache: p.missDecision(allQueued)}, nil
+	pick := core.Pick{Worker: w, Reason: p.missReason(), Matched: p.heldBy(w, req.Input), Cache: p.missDecision(allQueued)}
+	return p.check(pick, side, req)
 }
 
 // unqueued lists the engines that the queue gate leaves, all of them when it

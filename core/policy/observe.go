@@ -76,7 +76,13 @@ func (o *observer) confirm(pick core.Pick, req *core.PickRequest) (core.Pick, er
 	if o.limits.Empty() {
 		return pick, nil
 	}
-	if rejection, admitted := o.admit(pick.Worker, o.observe(pick.Worker, req.Now)); !admitted {
+	return o.check(pick, o.observe(pick.Worker, req.Now), req)
+}
+
+// check gives a pick if admission lets its engine by a load that was observed
+// before, else a *core.AdmissionError.
+func (o *observer) check(pick core.Pick, side pressure.Side, req *core.PickRequest) (core.Pick, error) {
+	if rejection, admitted := o.admit(pick.Worker, side); !admitted {
 		return core.Pick{}, &core.AdmissionError{Bucket: req.Bucket, Stage: req.Stage, Rejection: rejection}
 	}
 	return pick, nil

@@ -54,10 +54,7 @@ func (p *PowerOfTwo) Pick(engines []*core.Worker, req *core.PickRequest) (core.P
 		return core.Pick{}, noRandomSource(p.Name())
 	}
 	winner, load := p.choose(engines, req)
-	if rejection, admitted := p.admit(winner, load); !admitted {
-		return core.Pick{}, &core.AdmissionError{Bucket: req.Bucket, Stage: req.Stage, Rejection: rejection}
-	}
-	return core.Pick{Worker: winner, Reason: core.ReasonPowerOfTwo}, nil
+	return p.check(core.Pick{Worker: winner, Reason: core.ReasonPowerOfTwo}, load, req)
 }
 
 // choose folds the pairwise comparison over the sample from left to right. A

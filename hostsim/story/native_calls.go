@@ -3,9 +3,7 @@ package story
 import (
 	"time"
 
-	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/flow"
-	"github.com/pointsman/pointsman/core/policy"
 	"github.com/pointsman/pointsman/core/spec"
 	"github.com/pointsman/pointsman/core/wire"
 )
@@ -15,13 +13,7 @@ func (f *nativeFilter) connect(cfg *spec.Config, views *flow.Views) {
 	if cfg.State == nil {
 		return
 	}
-	f.flow.UseState(flow.State{
-		Views: views, Wants: flow.WantsOf(f.flow.Router), Key: f.sync.request.Context,
-		SessionIdle:   uint32(cfg.BindingIdle(policy.KeySession)),
-		RoutingIdle:   uint32(cfg.BindingIdle(policy.KeyRouting)),
-		ObserveWithin: core.Instant(*cfg.State.ObserveTimeoutMillis),
-		BindWithin:    core.Instant(*cfg.State.BindTimeoutMillis),
-	})
+	f.flow.UseState(flow.StateOf(cfg, f.flow.Router, views, f.sync.request.Context))
 }
 
 // observe asks what the state service knows of the request.

@@ -1,6 +1,7 @@
 package kvindex
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -142,17 +143,8 @@ func (x *Index) owner(o Owner) *owner {
 	if w != nil {
 		return w
 	}
-	w = &owner{Owner: o, slot: uint32(len(x.slots))}
-	for i, s := range x.slots {
-		if s == nil {
-			w.slot = uint32(i)
-			break
-		}
-	}
-	if int(w.slot) == len(x.slots) {
-		x.slots = append(x.slots, nil)
-	}
-	x.slots[w.slot] = w
+	w = &owner{Owner: o}
+	x.slots, w.slot = seat(x.slots, w)
 	x.owners[o] = w
 	x.publish()
 	return w
@@ -169,21 +161,22 @@ func (x *Index) group(o *owner, group uint32) *holder {
 	if len(list) == maxGroups || len(x.holders) == maxHolders {
 		return nil
 	}
-	h := &holder{owner: o, group: group, id: uint32(len(x.holders)), blocks: map[kvevents.Hash]block{}}
-	for i, s := range x.holders {
-		if s == nil {
-			h.id = uint32(i)
-			break
-		}
-	}
-	if int(h.id) == len(x.holders) {
-		x.holders = append(x.holders, nil)
-	}
-	x.holders[h.id] = h
+	h := &holder{owner: o, group: group, blocks: map[kvevents.Hash]block{}}
+	x.holders, h.id = seat(x.holders, h)
 	more := append(append(make([]*holder, 0, len(list)+1), list...), h)
 	o.groups.Store(&more)
 	x.publish()
 	return h
+}
+
+// seat puts a value into the first free place of a list and gives its number.
+func seat[T any](list []*T, value *T) ([]*T, uint32) {
+	at := slices.Index(list, nil)
+	if at < 0 {
+		return append(list, value), uint32(len(list))
+	}
+	list[at] = value
+	return list, uint32(at)
 }
 
 // shape finds or makes the number of a shape.

@@ -46,8 +46,8 @@ func decodeObserve(header string) (*wirepb.ObserveRequest, error) {
 		return nil, errors.New("not base64url without padding")
 	}
 	var request wirepb.ObserveRequest
-	if err := proto.Unmarshal(encoded, &request); err != nil {
-		return nil, errors.New("not an observe request: " + plainProtoError(err))
+	if err := decodeMessage(encoded, false, &request, "an observe request"); err != nil {
+		return nil, err
 	}
 	if request.GetContext() == 0 {
 		return nil, errors.New("context: missing; it is the context's random key and never zero")
@@ -92,11 +92,7 @@ func binding(scope affinity.Digest, worker core.WorkerID) *wirepb.Binding {
 // room, and one whose proposed engine this service does not know, is left out,
 // which means unavailable.
 func (s *Server) bind(w http.ResponseWriter, r *http.Request) {
-	inJSON, ok := s.mediaType(w, r)
-	if !ok {
-		return
-	}
-	body, ok := s.body(w, r, inJSON)
+	body, inJSON, ok := s.message(w, r)
 	if !ok {
 		return
 	}

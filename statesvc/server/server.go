@@ -47,15 +47,12 @@ type Meter interface {
 	Request(route string, status int, took time.Duration)
 }
 
-// Bindings keeps which engine a key is bound to. *affinity.Memory is one.
-type Bindings = affinity.Store
-
 // Options are a Server's facts. TLS is nil for plain HTTP; the rest is required.
 type Options struct {
 	Config   *config.Config
 	Board    Board
 	Fleet    Fleet
-	Bindings Bindings
+	Bindings affinity.Store
 	Clock    func() core.Instant // that the bindings' instants are on
 	Meter    Meter
 	Metrics  http.Handler // serves /metrics
@@ -68,7 +65,7 @@ type Options struct {
 type Server struct {
 	board    Board
 	fleet    Fleet
-	bindings Bindings
+	bindings affinity.Store
 	clock    func() core.Instant
 	idle     core.Instant // life of a binding without use
 	meter    Meter

@@ -27,11 +27,7 @@ const suspectWithin = 10_000
 
 // sync is POST /v1/sync (design section 4).
 func (s *Server) sync(w http.ResponseWriter, r *http.Request) {
-	inJSON, ok := s.mediaType(w, r)
-	if !ok {
-		return
-	}
-	body, ok := s.body(w, r, inJSON)
+	body, inJSON, ok := s.message(w, r)
 	if !ok {
 		return
 	}
@@ -78,6 +74,15 @@ func closed(c <-chan struct{}) bool {
 	default:
 		return false
 	}
+}
+
+// message reads a call's body and tells in which form it is, or answers why not.
+func (s *Server) message(w http.ResponseWriter, r *http.Request) (body []byte, inJSON, ok bool) {
+	if inJSON, ok = s.mediaType(w, r); !ok {
+		return nil, false, false
+	}
+	body, ok = s.body(w, r, inJSON)
+	return body, inJSON, ok
 }
 
 // mediaType tells JSON from protobuf and refuses the rest.

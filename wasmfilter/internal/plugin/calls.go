@@ -17,11 +17,19 @@ import (
 // calls makes the calls that requests wait for and brings each its answer. A
 // stream that is over by then hears nothing.
 type calls struct {
-	cluster string // empty without a state service
-	common  [][2]string
-	open    map[uint32]call // by the host's number
+	cluster  string          // empty without a state service
+	open     map[uint32]call // by the host's number
+	binding  []byte          // headers of every bind, in the host's form
+	watching [][2]string     // headers of every observe, its own apart
 
 	message, headers []byte // of the call being made
+}
+
+// configure takes the headers of calls to the state service.
+func (c *calls) configure(cluster string, headers [][2]string) {
+	c.cluster, c.open = cluster, map[uint32]call{}
+	c.binding = abi.AppendPairs(nil, to(wire.BindPath, headers))
+	c.watching = slices.Clip(to(wire.ObservePath, headers))
 }
 
 // call is one that a request waits for.
@@ -43,30 +51,21 @@ func (c *calls) observe(s *stream, e *flow.Effect) bool {
 	}
 	c.message = wire.AppendObserveRequest(c.message[:0], e.Observe)
 	header := [2]string{wire.ObserveHeader, base64.RawURLEncoding.EncodeToString(c.message)}
-	c.headers = abi.AppendPairs(c.headers[:0], append(c.to(wire.ObservePath), header))
-	return c.make(call{s, flow.EventObserved, e.Call}, unsafe.Slice(unsafe.StringData(body), len(body)), e.Observe.TimeoutMillis)
+	c.headers = abi.AppendPairs(c.headers[:0], append(c.watching, header))
+	return c.make(call{s, flow.EventObserved, e.Call}, c.headers, unsafe.Slice(unsafe.StringData(body), len(body)), e.Observe.TimeoutMillis)
 }
 
 // bind proposes a request's new placements, and reports whether an answer will
 // come.
 func (c *calls) bind(s *stream, e *flow.Effect) bool {
 	c.message = wire.AppendBindRequest(c.message[:0], e.Bind)
-	c.headers = abi.AppendPairs(c.headers[:0], c.to(wire.BindPath))
-	return c.make(call{s, flow.EventBound, e.Call}, c.message, e.Bind.TimeoutMillis)
+	return c.make(call{s, flow.EventBound, e.Call}, c.binding, c.message, e.Bind.TimeoutMillis)
 }
 
-// to gives the headers of a call to a path.
-func (c *calls) to(path string) [][2]string {
-	return append(slices.Clip(c.common), [2]string{":path", path})
-}
-
-func (c *calls) make(waiting call, body []byte, timeoutMillis uint32) bool {
-	number, err := abi.Call(c.cluster, c.headers, body, timeoutMillis)
+func (c *calls) make(waiting call, headers, body []byte, timeoutMillis uint32) bool {
+	number, err := abi.Call(c.cluster, headers, body, timeoutMillis)
 	if err != nil {
 		return false
-	}
-	if c.open == nil {
-		c.open = map[uint32]call{}
 	}
 	c.open[number] = waiting
 	return true
@@ -117,4 +116,9 @@ func stateHeaders(state *spec.State) ([][2]string, error) {
 		return nil, fmt.Errorf("state.token_env: the environment variable %s is not set in the VM; pass it in vm_config.environment_variables", state.TokenEnv)
 	}
 	return append(headers, [2]string{"authorization", "Bearer " + strings.TrimSpace(token)}), nil
+}
+
+// to gives the headers of a call to a path.
+func to(path string, headers [][2]string) [][2]string {
+	return append(slices.Clip(headers), [2]string{":path", path})
 }

@@ -8,10 +8,8 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/fleet"
 	"github.com/pointsman/pointsman/core/flow"
-	"github.com/pointsman/pointsman/core/policy"
 	"github.com/pointsman/pointsman/core/spec"
 	"github.com/pointsman/pointsman/wasmfilter/internal/abi"
 	"github.com/pointsman/pointsman/wasmfilter/internal/host"
@@ -106,14 +104,8 @@ func (p *plugin) connect(views *flow.Views) error {
 	if state == nil {
 		return nil
 	}
-	p.calls = calls{cluster: state.Cluster, common: headers}
-	p.flow.UseState(flow.State{
-		Views: views, Wants: flow.WantsOf(p.flow.Router), Key: p.sync.request.Context,
-		SessionIdle:   uint32(p.config.BindingIdle(policy.KeySession)),
-		RoutingIdle:   uint32(p.config.BindingIdle(policy.KeyRouting)),
-		ObserveWithin: core.Instant(*state.ObserveTimeoutMillis),
-		BindWithin:    core.Instant(*state.BindTimeoutMillis),
-	})
+	p.calls.configure(state.Cluster, headers)
+	p.flow.UseState(flow.StateOf(p.config, p.flow.Router, views, p.sync.request.Context))
 	return nil
 }
 

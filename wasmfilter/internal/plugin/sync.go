@@ -3,7 +3,6 @@ package plugin
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 
 	"github.com/pointsman/pointsman/core"
@@ -54,7 +53,7 @@ func (s *syncer) configure(cfg *spec.Config, headers [][2]string) {
 	s.tick = uint32(*cfg.State.SyncIntervalMillis)
 	s.timeout = uint32(*cfg.State.TimeoutMillis)
 	s.cluster = cfg.State.Cluster
-	s.headers = abi.AppendPairs(nil, append(slices.Clip(headers), [2]string{":path", wire.SyncPath}))
+	s.headers = abi.AppendPairs(nil, to(wire.SyncPath, headers))
 	s.request = wire.SyncRequest{Context: key(), Proxy: cfg.Proxy, TickMillis: s.tick, FilterVersion: version.Version}
 }
 
