@@ -10,20 +10,17 @@ import (
 // and reports whether it did. The library reads any value, with many times the
 // code, and in a filter, which runs cold, the code is what costs.
 func (r *reader) takeUsual(m member, raw string) bool {
-	switch m {
-	case memberModel:
-		if len(raw) > 2 && raw[0] == '"' && plain(raw, 1) == len(raw)-1 {
-			r.facts.Model = strings.Clone(raw[1 : len(raw)-1])
-			return true
-		}
-	case memberStream:
+	switch {
+	case m == memberModel && len(raw) > 2 && raw[0] == '"' && plain(raw, 1) == len(raw)-1:
+		r.facts.Model = strings.Clone(raw[1 : len(raw)-1])
+		return true
+	case m == memberStream:
 		r.facts.Stream = raw == "true"
 		return r.facts.Stream || raw == "false"
-	case memberMaxTokens:
+	case m == memberMaxTokens:
 		return shortInteger(&r.budget, raw)
-	case memberMaxCompletion:
+	case m == memberMaxCompletion:
 		return shortInteger(&r.overrides, raw)
-	case memberRid, memberAdapter, memberSalt, memberPrompt, memberLead, memberIDs, memberSamplingParams, memberOnce, memberOther:
 	}
 	return false
 }
