@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -63,7 +64,8 @@ type Envoy struct {
 func Start(t testing.TB, o Options) *Envoy {
 	t.Helper()
 	e := Launch(t, o)
-	require.Eventually(t, e.live, 180*time.Second, 50*time.Millisecond, "envoy %s is not live:\n%s", o.Version, &e.log)
+	require.Eventually(t, func() bool { return e.live() || e.Exited() }, 180*time.Second, 50*time.Millisecond, "envoy %s is not live:\n%s", o.Version, &e.log)
+	require.False(t, e.Exited(), "envoy %s ended:\n%s", o.Version, &e.log)
 	return e
 }
 
@@ -128,14 +130,22 @@ func Root(t testing.TB) string {
 	}
 }
 
-// FreePort reserves a loopback port for a moment. Envoy cannot report the port
-// it was given through its listener's file, so the test gives it one.
+// FreePort finds a loopback port that nobody listens on. Envoy cannot report the
+// port it was given through its listener's file, so the test gives it one. It lies
+// below the ports that systems give to clients, so that no connection of another
+// test takes it before Envoy does.
 func FreePort(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
+	const first, last = 10_000, 32_000
+	for range 100 {
+		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(first+rand.IntN(last-first)))
+		if l, err := net.Listen("tcp", addr); err == nil {
+			require.NoError(t, l.Close())
+			return addr
+		}
+	}
+	require.FailNow(t, "no port below the clients' is free")
+	return ""
 }
 
 // Addr is the address clients send to.

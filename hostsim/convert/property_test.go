@@ -57,25 +57,29 @@ func TestConvert_stateless_lines_are_always_taken(t *testing.T) {
 
 // A budget that is asked for stands in every group or is refused.
 func TestConvert_no_budget_is_dropped(t *testing.T) {
-	taken := 0
+	require.True(t, budgetStands(t, discovered, "--bucket-config legacy-pd.json"), "some lines are taken")
 	rapid.Check(t, func(t *rapid.T) {
 		flags := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{
 			"--policy power_of_two", "--policy cache_aware", "--policy sticky", "--chat-routing reorg", "--decode-policy power_of_n",
 			"--bucket-config legacy-plain.json", "--bucket-config legacy-pd.json", "--reorg-config reorg.json", "--reorg-config reorg-pd.json",
 		}), 0, 3, func(s string) string { return strings.Fields(s)[0] }).Draw(t, "flags")
 		base := rapid.SampledFrom([]func(string) []string{static, discovered, paired}).Draw(t, "fleet")
-		c, err := undecoded(base("--filter overloaded --max-in-flight 77 "+strings.Join(flags, " ")), options(Pair{"short", "short"}, Pair{"long-p", "long-d"}))
-		require.NoError(t, err)
-		if len(c.result.Refusals) > 0 {
-			return
-		}
-		taken++
-		for _, p := range c.policies() {
-			require.NotNil(t, p.Admission)
-			require.EqualValues(t, 77, *p.Admission.MaxInflightRequests)
-		}
+		budgetStands(t, base, strings.Join(flags, " "))
 	})
-	require.Positive(t, taken)
+}
+
+// budgetStands checks a line with a budget and reports whether it was taken.
+func budgetStands(t require.TestingT, base func(string) []string, flags string) bool {
+	c, err := undecoded(base("--filter overloaded --max-in-flight 77 "+flags), options(Pair{"short", "short"}, Pair{"long-p", "long-d"}))
+	require.NoError(t, err)
+	if len(c.result.Refusals) > 0 {
+		return false
+	}
+	for _, p := range c.policies() {
+		require.NotNil(t, p.Admission)
+		require.EqualValues(t, 77, *p.Admission.MaxInflightRequests)
+	}
+	return true
 }
 
 func FuzzConvert(f *testing.F) {
