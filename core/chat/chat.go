@@ -149,8 +149,15 @@ func plainKey(key string) string {
 }
 
 // take reads a member that is neither a prompt nor a group of members.
-func (r *reader) take(m member, key, raw string) (err error) {
-	value := valueOf(raw)
+func (r *reader) take(m member, key, raw string) error {
+	if r.takeUsual(m, raw) {
+		return nil
+	}
+	return r.takeAny(m, key, raw)
+}
+
+func (r *reader) takeAny(m member, key, raw string) (err error) {
+	value := gjson.Parse(raw)
 	switch m {
 	case memberModel:
 		err = r.facts.setModel(value)
@@ -279,9 +286,6 @@ func (f *Facts) setStream(v gjson.Result) error {
 func budget(key string, v gjson.Result) (core.Count, error) {
 	if v.Type == gjson.Null {
 		return core.Count{}, nil
-	}
-	if n, ok := shortInteger(v.Raw); ok {
-		return core.Known(n), nil
 	}
 	if v.Type == gjson.Number {
 		if n, err := strconv.ParseUint(v.Raw, 10, 64); err == nil {

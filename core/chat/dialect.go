@@ -1,8 +1,6 @@
 package chat
 
 import (
-	"slices"
-
 	"github.com/pointsman/pointsman/core/sampling"
 )
 
@@ -92,13 +90,13 @@ func (d Dialect) memberOf(key string) member {
 	case "cache_salt":
 		return memberSalt
 	case "max_tokens":
-		return d.only(memberMaxTokens, DialectChat, DialectCompletions, DialectMessages)
+		return d.only(memberMaxTokens, 1<<DialectChat|1<<DialectCompletions|1<<DialectMessages)
 	case "max_completion_tokens":
-		return d.only(memberMaxCompletion, DialectChat, DialectCompletions)
+		return d.only(memberMaxCompletion, 1<<DialectChat|1<<DialectCompletions)
 	case "max_output_tokens":
-		return d.only(memberMaxTokens, DialectResponses)
+		return d.only(memberMaxTokens, 1<<DialectResponses)
 	case "sampling_params":
-		return d.only(memberSamplingParams, DialectGenerate)
+		return d.only(memberSamplingParams, 1<<DialectGenerate)
 	}
 	return d.promptMember(key)
 }
@@ -106,27 +104,28 @@ func (d Dialect) memberOf(key string) member {
 func (d Dialect) promptMember(key string) member {
 	switch key {
 	case "messages":
-		return d.only(memberPrompt, DialectChat, DialectMessages)
+		return d.only(memberPrompt, 1<<DialectChat|1<<DialectMessages)
 	case "prompt":
-		return d.only(memberPrompt, DialectCompletions)
+		return d.only(memberPrompt, 1<<DialectCompletions)
 	case "text":
-		return d.only(memberPrompt, DialectGenerate)
+		return d.only(memberPrompt, 1<<DialectGenerate)
 	case "input":
-		return d.only(memberPrompt, DialectResponses, DialectEmbeddings)
+		return d.only(memberPrompt, 1<<DialectResponses|1<<DialectEmbeddings)
 	case "input_ids":
-		return d.only(memberIDs, DialectGenerate)
+		return d.only(memberIDs, 1<<DialectGenerate)
 	case "image_data", "audio_data", "video_data":
-		return d.only(memberMedia, DialectGenerate)
+		return d.only(memberMedia, 1<<DialectGenerate)
 	case "system":
-		return d.only(memberLead, DialectMessages)
+		return d.only(memberLead, 1<<DialectMessages)
 	case "instructions":
-		return d.only(memberLead, DialectResponses)
+		return d.only(memberLead, 1<<DialectResponses)
 	}
 	return memberOther
 }
 
-func (d Dialect) only(m member, dialects ...Dialect) member {
-	if slices.Contains(dialects, d) {
+// only gives the member in the dialects of a set, a bit for each.
+func (d Dialect) only(m member, set uint) member {
+	if set>>d&1 == 1 {
 		return m
 	}
 	return memberOther

@@ -84,6 +84,17 @@ func (s *scanner) fail() bool {
 
 // next skips white space and gives the character there, 0 at the end.
 func (s *scanner) next() byte {
+	if s.at < len(s.text) {
+		if c := s.text[s.at]; c > ' ' {
+			return c
+		}
+	}
+	return s.nextSpaced()
+}
+
+// nextSpaced is next where there may be white space: a call of its own, so that
+// next is inlined as little code.
+func (s *scanner) nextSpaced() byte {
 	s.space()
 	if s.at < len(s.text) {
 		return s.text[s.at]
@@ -322,35 +333,42 @@ func (s *scanner) literal(word string) bool {
 
 // number reads a number by JSON's grammar.
 func (s *scanner) number() bool {
-	s.accept('-')
-	if !s.accept('0') && !s.digits() {
+	if s.peek() == '-' {
+		s.at++
+	}
+	if s.peek() == '0' {
+		s.at++
+	} else if !s.digits() {
 		return false
 	}
-	if s.accept('.') && !s.digits() {
-		return false
+	if s.peek() == '.' {
+		s.at++
+		if !s.digits() {
+			return false
+		}
 	}
-	if !s.accept('e') && !s.accept('E') {
+	if s.peek()|0x20 != 'e' {
 		return true
 	}
-	if !s.accept('+') {
-		s.accept('-')
+	s.at++
+	if c := s.peek(); c == '+' || c == '-' {
+		s.at++
 	}
 	return s.digits()
 }
 
-// accept moves past a character if it is the next one.
-func (s *scanner) accept(c byte) bool {
-	if s.at < len(s.text) && s.text[s.at] == c {
-		s.at++
-		return true
+// peek gives the next character as it stands, 0 at the end.
+func (s *scanner) peek() byte {
+	if s.at < len(s.text) {
+		return s.text[s.at]
 	}
-	return false
+	return 0
 }
 
 // digits moves past one or more digits.
 func (s *scanner) digits() bool {
 	start := s.at
-	for s.at < len(s.text) && s.text[s.at]-'0' <= 9 {
+	for s.peek()-'0' <= 9 {
 		s.at++
 	}
 	return s.at > start

@@ -17,7 +17,9 @@ const (
 )
 
 // Error implements error.
-func (s Status) Error() string {
+func (s Status) Error() string { return "error status returned by host: " + s.text() }
+
+func (s Status) text() string {
 	switch s {
 	case StatusOK:
 		return "ok"
@@ -32,7 +34,7 @@ func (s Status) Error() string {
 	case StatusUnimplemented:
 		return "unimplemented"
 	}
-	return "status " + strconv.Itoa(int(s))
+	return strconv.Itoa(int(s))
 }
 
 // err is the status as an error, nil for success.

@@ -5,16 +5,23 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"github.com/tidwall/gjson"
 )
 
-func TestValueOf_is_what_the_library_reads(t *testing.T) {
-	for _, raw := range []string{
-		`true`, `false`, `null`, `""`, `"a"`, `"a model/with-things:latest"`, `"\u0041\n"`, `"\\"`, `"a\"b"`, "\"\xff\"",
-		`0`, `7`, `16`, `999999999999999`, `1000000000000000`, `18446744073709551615`, `99999999999999999999`, `-1`, `1.0`, `1.5`, `1e3`, `-0`,
-		`{}`, `[]`, `[1,2]`, `{"a":[true]}`,
-	} {
-		require.Equal(t, gjson.Parse(raw), valueOf(raw), "%s", raw)
+// What is read the short way is what the library reads.
+func TestTakeUsual_agrees_with_the_library(t *testing.T) {
+	for _, m := range []member{memberModel, memberStream, memberMaxTokens, memberMaxCompletion, memberRid, memberAdapter, memberSalt} {
+		for _, raw := range []string{
+			`true`, `false`, `null`, `""`, `"a"`, `"a model/with-things:latest"`, `"\u0041\n"`, `"\\"`, `"a\"b"`, "\"\xff\"", `"true"`, `"7"`,
+			`0`, `7`, `16`, `999999999999999999`, `1000000000000000000`, `18446744073709551615`, `99999999999999999999`, `-1`, `1.0`, `1.5`, `1e3`, `-0`,
+			`{}`, `[]`, `[1,2]`, `{"a":[true]}`,
+		} {
+			var short, long reader
+			if !short.takeUsual(m, raw) {
+				continue
+			}
+			require.NoError(t, long.takeAny(m, "key", raw), "%d %s", m, raw)
+			require.Equal(t, long, short, "%d %s", m, raw)
+		}
 	}
 }
 
