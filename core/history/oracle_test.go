@@ -43,8 +43,7 @@ func boundaries(messages []string) (list []string) {
 
 func (o *oracle) enter(w int, messages []string) {
 	e, list := o.engines[w], boundaries(messages)
-	for at := len(list) - 1; at >= 0; at-- {
-		b := list[at]
+	for at, b := range slices.Backward(list) {
 		e.held = slices.DeleteFunc(e.held, func(s string) bool { return s == b })
 		e.held = slices.Insert(e.held, 0, b)
 		if o.ways[b] == nil {

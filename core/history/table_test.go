@@ -83,8 +83,15 @@ func TestPath_is_bounded(t *testing.T) {
 func TestPath_namespaces_are_apart(t *testing.T) {
 	seen := map[uint64]history.Namespace{}
 	for _, n := range []history.Namespace{
-		{}, {Model: "m"}, {Adapter: "m"}, {Salt: "m"}, {Template: "m"}, {Dialect: 1}, {Model: "m", Adapter: "m"},
-		{Model: "mm"}, {Model: "m", Salt: "m"},
+		{},
+		{Model: "m"},
+		{Adapter: "m"},
+		{Salt: "m"},
+		{Template: "m"},
+		{Dialect: 1},
+		{Model: "m", Adapter: "m"},
+		{Model: "mm"},
+		{Model: "m", Salt: "m"},
 	} {
 		p := &history.Path{}
 		p.Reset(&n)

@@ -23,6 +23,7 @@ type CacheAware struct {
 	holders []holder
 	gated   []holder
 	pool    []*core.Worker
+	sharers []*core.Worker
 }
 
 // holder is one engine that holds enough of the prompt.
@@ -118,6 +119,7 @@ func (p *CacheAware) forget() {
 	clear(p.holders)
 	clear(p.gated)
 	clear(p.pool)
-	p.holders, p.gated, p.pool = p.holders[:0], p.gated[:0], p.pool[:0]
+	clear(p.sharers)
+	p.holders, p.gated, p.pool, p.sharers = p.holders[:0], p.gated[:0], p.pool[:0], p.sharers[:0]
 	p.lookup = Lookup{}
 }

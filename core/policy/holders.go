@@ -29,9 +29,9 @@ func (p *CacheAware) gather(engines []*core.Worker, req *core.PickRequest) {
 		if depth == 0 {
 			continue
 		}
-		if matched := held(req.Input, depth, p.lookup.Blocks); p.enough(matched, req.Input) {
+		if p.enough(held(req.Input, p.counted(depth), p.lookup.Blocks), req.Input) {
 			p.add(&all, w, req.Now)
-			p.hits = append(p.hits, hit{i, matched})
+			p.hits = append(p.hits, hit{i, held(req.Input, depth, p.lookup.Blocks)})
 		}
 	}
 	p.keep(engines, req, all, p.caching.candidates(len(engines)))

@@ -52,6 +52,9 @@ const (
 type Lookup struct {
 	Outcome LookupOutcome
 	Blocks  uint64 // blocks of the query, above zero for LookupHit
+	// Shared is how many of the query's blocks, from the first on, belong to many
+	// prompts; known to SourceHistory only, whose blocks are bytes.
+	Shared uint64
 	Detail  string // why, for LookupInvalid and LookupUnavailable
 }
 
