@@ -1,7 +1,6 @@
 package history
 
 import (
-	"encoding/binary"
 	"math"
 	"math/bits"
 
@@ -130,6 +129,9 @@ func (p *Path) AppendTurns(dst []int, most int) []int {
 // Hash is the hash of all up to a boundary.
 func (p *Path) Hash(at int) uint64 { return p.hashes[at] }
 
+// End is the bytes of the prompt up to a boundary.
+func (p *Path) End(at int) uint64 { return uint64(p.ends[at]) }
+
 // steps is the boundaries of a path from one on, and what comes before them.
 func (p *Path) steps(from, to int) steps {
 	s := steps{hashes: p.hashes[from:to], sizes: p.sizes[from:to]}
@@ -159,12 +161,4 @@ func (s *steps) before(at int) uint64 {
 func mix(chain, next uint64) uint64 {
 	high, low := bits.Mul64(chain^0x9e3779b97f4a7c15, next^0xe7037ed1a0b428db)
 	return high ^ low ^ next
-}
-
-// WorkerKey is the hash of a worker's identity and life, for places with room for
-// numbers only.
-func WorkerKey(id string, generation uint64) uint64 {
-	var life [8]byte
-	binary.LittleEndian.PutUint64(life[:], generation)
-	return mix(xxhash.Sum64String(id), xxhash.Sum64(life[:]))
 }

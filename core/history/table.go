@@ -140,6 +140,8 @@ type Match struct {
 	Found  bool   // some engine holds some of it
 	Bytes  uint64 // of the prompt
 	Shared uint64 // bytes of it up to the last shared boundary
+	// Deepest is the most bytes of it that any engine holds.
+	Deepest uint64
 }
 
 // Lookup finds which engines hold how much of a prompt. An engine that holds a
@@ -161,14 +163,15 @@ func (t *Table) Lookup(p *Path) Match {
 		if m.Found = true; n.shared() {
 			m.Shared = uint64(p.ends[at])
 		}
-		t.reach(p, n, at)
+		m.Deepest = max(m.Deepest, uint64(t.reach(p, n, at)))
 	}
 	return m
 }
 
-// reach notes who holds a boundary. An engine whose prompt ended there generated
-// the answer that follows, and has it cached.
-func (t *Table) reach(p *Path, n *node, at int) {
+// reach notes who holds a boundary, and gives the most bytes that one of them
+// holds. An engine whose prompt ended there generated the answer that follows, and
+// has it cached.
+func (t *Table) reach(p *Path, n *node, at int) (deepest uint32) {
 	for h := n.first; h != 0; h = t.holders.list[h].sibling {
 		holder := &t.holders.list[h]
 		end := p.ends[at]
@@ -179,7 +182,9 @@ func (t *Table) reach(p *Path, n *node, at int) {
 		if r.epoch != t.epoch || r.depth < end {
 			r.epoch, r.depth = t.epoch, end
 		}
+		deepest = max(deepest, end)
 	}
+	return deepest
 }
 
 // Depth is how many bytes of the prompt last looked up an engine holds.

@@ -142,7 +142,7 @@ func TestTable_same_prompt_is_shared(t *testing.T) {
 		require.Zero(t, table.Lookup(p).Shared)
 		table.Enter(a, p, core.Count{})
 	}
-	require.Equal(t, history.Match{Found: true, Bytes: 7, Shared: 7}, table.Lookup(p))
+	require.Equal(t, history.Match{Found: true, Bytes: 7, Shared: 7, Deepest: 7}, table.Lookup(p))
 }
 
 func TestTable_leave(t *testing.T) {

@@ -20,6 +20,7 @@ type CacheAware struct {
 	// Of the present pick. Nothing in them outlives it.
 	lookup  Lookup
 	hits    []hit
+	shares  []hit // of what many prompts share only
 	holders []holder
 	gated   []holder
 	pool    []*core.Worker

@@ -12,10 +12,8 @@ func (p *CacheAware) miss(engines []*core.Worker, req *core.PickRequest) (core.P
 	if len(pool) > 1 && req.Rand == nil {
 		return core.Pick{}, noRandomSource(p.Name())
 	}
-	if p.caching.Private && p.found() {
-		if sharing := p.sharing(pool, req); len(sharing) > 0 {
-			return p.share(sharing, req)
-		}
+	if sharing := p.sharing(engines, req.Now); len(sharing) > 0 {
+		return p.share(sharing, req)
 	}
 	w, side := p.sampled(pool, req)
 	pick := core.Pick{Worker: w, Reason: p.missReason(), Matched: p.heldBy(w, req.Input), Cache: p.missDecision(allQueued)}

@@ -2,46 +2,41 @@ package policy
 
 import "github.com/pointsman/pointsman/core"
 
-// counted is how much of what an engine holds counts towards a hit: with private
-// matching, only what lies beyond the part that many prompts share.
-func (p *CacheAware) counted(depth uint64) uint64 {
-	if !p.caching.Private {
-		return depth
+// counted is how many of the tokens that an engine holds count towards a hit: with
+// private matching, only those beyond the part that many prompts share.
+func (p *CacheAware) counted(matched, input, depth uint64) uint64 {
+	if !p.caching.Private || p.lookup.Shared == 0 {
+		return matched
 	}
-	return depth - min(depth, p.lookup.Shared)
+	return held(input, depth-min(depth, p.lookup.Shared), p.lookup.Blocks)
 }
 
 // sharing lists the engines worth going to for a prompt's shared part: those that
-// hold enough, have no more in flight than the mean and one (design section 5b),
-// and of these the ones that hold the most, within the switch margin. Where many
-// hold a prompt, load then decides; where few do, the next ones come in as soon as
-// these have more to do than others.
-func (p *CacheAware) sharing(pool []*core.Worker, req *core.PickRequest) []*core.Worker {
-	var all, most uint64
-	for _, w := range pool {
+// hold enough, have no queue and no more in flight than the mean and one (design
+// section 5b), and of these the ones that hold the most, within the switch margin.
+// Where many hold a prompt, load then decides; where few do, the next ones come in
+// as soon as these have more to do than others.
+func (p *CacheAware) sharing(engines []*core.Worker, now core.Instant) []*core.Worker {
+	if len(p.shares) == 0 {
+		return nil
+	}
+	n, all := uint64(len(engines)), uint64(0)
+	for _, w := range engines {
 		all += p.loads.Inflight(w)
 	}
-	n := uint64(len(pool))
-	for _, w := range pool {
-		depth := p.prefixes.Depth(p.caching.Source, w)
-		if depth == 0 {
-			continue
-		}
-		matched := held(req.Input, depth, p.lookup.Blocks)
-		if p.enough(matched, req.Input) && p.loads.Inflight(w)*n <= all+n {
-			p.sharers = append(p.sharers, w)
-			most = max(most, matched)
+	var most uint64
+	kept := p.shares[:0]
+	for _, s := range p.shares {
+		if w := engines[s.at]; p.loads.Inflight(w)*n <= all+n && !p.queued(w, now) {
+			kept, most = append(kept, s), max(most, s.matched)
 		}
 	}
-	kept := p.sharers[:0]
-	for _, w := range p.sharers {
-		if plus(held(req.Input, p.prefixes.Depth(p.caching.Source, w), p.lookup.Blocks), p.caching.SwitchMargin) >= most {
-			kept = append(kept, w)
+	for _, s := range kept {
+		if plus(s.matched, p.caching.SwitchMargin) >= most {
+			p.sharers = append(p.sharers, engines[s.at])
 		}
 	}
-	clear(p.sharers[len(kept):])
-	p.sharers = kept
-	return kept
+	return p.sharers
 }
 
 // share takes one of the engines that hold the shared part, by pressure.

@@ -70,7 +70,11 @@ func (r *Router) sticky(at place, p *Policy, limits admission.Limits, h Handles)
 
 func (r *Router) cacheAware(at place, p *Policy, limits admission.Limits, h Handles) (bucket.Policy, error) {
 	c := p.caching()
-	r.needSource(at.model, c.Source)
+	if c.Source == policy.SourceHistory {
+		r.needHistory(at.model)
+	} else {
+		r.needSource(at.model, c.Source)
+	}
 	return policy.NewCacheAware(c, limits, h.Load, h.Prefixes)
 }
 
@@ -80,6 +84,7 @@ func (p *Policy) caching() policy.Caching {
 	if p.Source != "" {
 		c.Source = p.Source
 	}
+	c.Private = c.Source == policy.SourceHistory
 	c.MinMatchedTokens = valueOr(p.MinMatchedTokens, c.MinMatchedTokens)
 	c.MinMatchRatio = valueOr(p.MinMatchRatio, c.MinMatchRatio)
 	c.CandidateMinWorkers = valueOr(p.CandidateMinWorkers, c.CandidateMinWorkers)
@@ -125,6 +130,13 @@ func (r *Router) needScope(at place, kind policy.KeySource) {
 	m := r.model[at.model]
 	m.Scopes = append(m.Scopes, policy.Scope{Kind: kind, Model: at.model, Bucket: at.bucket, Stage: at.stage})
 	r.model[at.model] = m
+}
+
+// needHistory notes that a model's requests go by what was sent where.
+func (r *Router) needHistory(model string) {
+	m := r.model[model]
+	m.History, r.needs.History = true, true
+	r.model[model] = m
 }
 
 // needSource notes that a model's requests ask a prefix source.
