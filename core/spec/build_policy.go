@@ -35,7 +35,7 @@ func (r *Router) newPolicy(at place, p *Policy, h Handles) (bucket.Policy, error
 	case PolicySticky:
 		return r.sticky(at, p, limits, h)
 	case PolicyCacheAware:
-		return r.cacheAware(at, p, limits, h)
+		return r.cacheAware(p, limits, h)
 	}
 	return nil, fmt.Errorf("policy %q is not known", p.Type)
 }
@@ -68,7 +68,7 @@ func (r *Router) sticky(at place, p *Policy, limits admission.Limits, h Handles)
 	return policy.NewSticky(fallback, limits, h.Load, h.Bindings, h.start())
 }
 
-func (r *Router) cacheAware(at place, p *Policy, limits admission.Limits, h Handles) (bucket.Policy, error) {
+func (r *Router) cacheAware(p *Policy, limits admission.Limits, h Handles) (bucket.Policy, error) {
 	c := p.caching()
 	r.needSource(c.Source)
 	return policy.NewCacheAware(c, limits, h.Load, h.Prefixes)
