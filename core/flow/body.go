@@ -34,7 +34,7 @@ func (r *Request) onBody(ev *Event) {
 	}
 	facts, err := chat.Peek(ev.Body, r.dialect)
 	if err != nil {
-		r.receipt.Model = shorten(facts.Model)
+		r.noteUnrouted(facts.Model)
 		r.refuse(CodeBadRequest, err.Error())
 		return
 	}
@@ -47,7 +47,7 @@ func (r *Request) onBody(ev *Event) {
 	}
 	peak, fits := peakOf(input, facts.Output)
 	if !fits {
-		r.receipt.Model = shorten(facts.Model)
+		r.noteUnrouted(facts.Model)
 		r.refuse(CodeBadRequest, "the requested output is too long to add to the prompt")
 		return
 	}

@@ -109,6 +109,7 @@ func (r *Request) trace(target spec.Target, a *ask) {
 // keep makes copies of what a request that waits for the fleet is placed by: the
 // body belongs to the event.
 func (a *ask) keep() {
+	a.model = strings.Clone(a.model)
 	a.prompt = strings.Clone(a.prompt[:min(len(a.prompt), keepPrompt)])
 	a.tools = strings.Clone(a.tools[:min(len(a.tools), keepPrompt)])
 	a.template = strings.Clone(a.template[:min(len(a.template), keepPrompt)])

@@ -55,7 +55,7 @@ type Lookup struct {
 	// Shared is how many of the query's blocks, from the first on, belong to many
 	// prompts; known to SourceHistory only, whose blocks are bytes.
 	Shared uint64
-	Detail  string // why, for LookupInvalid and LookupUnavailable
+	Detail string // why, for LookupInvalid and LookupUnavailable
 }
 
 // PrefixView is what a policy may know of the prefixes that engines hold. One
