@@ -22,6 +22,7 @@ type Table struct {
 	limit   int
 	ordinal uint32 // of the last entry made
 	epoch   uint32 // of the last lookup
+	counted int    // entries since sent counts were halved
 	hand    int    // where the last victim was found
 	nodes   nodes
 	holders holders
@@ -53,11 +54,13 @@ type Mark struct{ ordinal uint32 }
 // not known to hold, p.Len() when it held all.
 func (t *Table) Enter(w *core.Worker, p *Path, capacity core.Count) (mark Mark, fresh int) {
 	s := p.steps(0, p.Len())
-	// No two endings here are known to be of the same conversation, so a prompt
-	// that is sent again and again is shared too.
-	s.ending = (t.ordinal + 1) * 0x9e3779b1
+	s.ending = ending(t.ordinal + 1)
 	return t.enter(w, s, capacity)
 }
+
+// ending is the way on of a prompt that ends here. No two endings are known to be
+// of the same conversation, so a prompt that is sent again and again is shared too.
+func ending(ordinal uint32) uint32 { return ordinal * 0x9e3779b1 }
 
 // Learn notes that an engine was sent a prompt that ended at a boundary of this
 // one. It is what another context knows.
@@ -87,6 +90,7 @@ func (t *Table) enter(w *core.Worker, s steps, capacity core.Count) (mark Mark, 
 		}
 	}
 	t.refresh(r, &s)
+	t.count(r, s.sizes[fresh:])
 	t.fit(r)
 	return Mark{t.ordinal}, fresh
 }
@@ -117,6 +121,33 @@ func (t *Table) begin() {
 	if t.ordinal++; t.ordinal == 0 {
 		t.ordinal = 1
 	}
+}
+
+// halfLife is after how many entries for each engine what it was sent before counts
+// half.
+const halfLife = 64
+
+// count notes what an engine was sent that it did not hold.
+func (t *Table) count(r uint16, sizes []uint16) {
+	for _, size := range sizes {
+		t.rows[r].sent += uint64(size)
+	}
+	if t.counted++; t.counted < halfLife*len(t.rows) {
+		return
+	}
+	t.counted = 0
+	for i := range t.rows {
+		t.rows[i].sent /= 2
+	}
+}
+
+// Sent is how many bytes an engine was sent lately that it did not hold. Of what is
+// older a part is counted, so it compares engines and measures none.
+func (t *Table) Sent(w *core.Worker) uint64 {
+	if w.Slot < 0 || w.Slot >= len(t.rows) || !t.rows[w.Slot].is(w) {
+		return 0
+	}
+	return t.rows[w.Slot].sent
 }
 
 // Leave takes back what a dispatch entered: the engine refused it. What others
@@ -156,13 +187,15 @@ func (t *Table) Lookup(p *Path) Match {
 		}
 	}
 	m := Match{Bytes: p.total}
+	s := p.steps(0, p.Len())
+	s.ending = ending(t.ordinal + 1)
 	for at, hash := range p.hashes {
 		node := t.nodes.find(hash)
 		if node == 0 {
 			break
 		}
 		n := &t.nodes.list[node]
-		if m.Found = true; n.shared() {
+		if m.Found = true; n.shared(s.way(at)) {
 			m.Shared = uint64(p.ends[at])
 		}
 		m.Deepest = max(m.Deepest, uint64(t.reach(p, n, at)))

@@ -25,6 +25,7 @@ type CacheAware struct {
 	gated   []holder
 	pool    []*core.Worker
 	sharers []*core.Worker
+	sample  sampler
 }
 
 // holder is one engine that holds enough of the prompt.
