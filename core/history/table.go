@@ -22,7 +22,7 @@ type Table struct {
 	limit   int
 	ordinal uint32 // of the last entry made
 	epoch   uint32 // of the last lookup
-	counted int    // entries since sent counts were halved
+	counted int    // dispatches since sent counts were halved
 	hand    int    // where the last victim was found
 	nodes   nodes
 	holders holders
@@ -55,7 +55,11 @@ type Mark struct{ ordinal uint32 }
 func (t *Table) Enter(w *core.Worker, p *Path, capacity core.Count) (mark Mark, fresh int) {
 	s := p.steps(0, p.Len())
 	s.ending = ending(t.ordinal + 1)
-	return t.enter(w, s, capacity)
+	mark, fresh = t.enter(w, s, capacity)
+	if mark.ordinal != 0 {
+		t.count(w.Slot, s.sizes[fresh:])
+	}
+	return mark, fresh
 }
 
 // ending is the way on of a prompt that ends here. No two endings are known to be
@@ -90,7 +94,6 @@ func (t *Table) enter(w *core.Worker, s steps, capacity core.Count) (mark Mark, 
 		}
 	}
 	t.refresh(r, &s)
-	t.count(r, s.sizes[fresh:])
 	t.fit(r)
 	return Mark{t.ordinal}, fresh
 }
@@ -123,12 +126,12 @@ func (t *Table) begin() {
 	}
 }
 
-// halfLife is after how many entries for each engine what it was sent before counts
-// half.
+// halfLife is after how many dispatches for each engine what they were sent before
+// counts half.
 const halfLife = 64
 
 // count notes what an engine was sent that it did not hold.
-func (t *Table) count(r uint16, sizes []uint16) {
+func (t *Table) count(r int, sizes []uint16) {
 	for _, size := range sizes {
 		t.rows[r].sent += uint64(size)
 	}
@@ -141,8 +144,10 @@ func (t *Table) count(r uint16, sizes []uint16) {
 	}
 }
 
-// Sent is how many bytes an engine was sent lately that it did not hold. Of what is
-// older a part is counted, so it compares engines and measures none.
+// Sent is how many bytes were entered lately for an engine that did not hold them.
+// Of what is older a part is counted, so it compares engines and measures none.
+// What others sent is not in it: they see to their own balance, and late news would
+// make all of them favour the same engine.
 func (t *Table) Sent(w *core.Worker) uint64 {
 	if w.Slot < 0 || w.Slot >= len(t.rows) || !t.rows[w.Slot].is(w) {
 		return 0

@@ -26,6 +26,7 @@ type CacheAware struct {
 	pool    []*core.Worker
 	sharers []*core.Worker
 	sample  sampler
+	busy    mean
 }
 
 // holder is one engine that holds enough of the prompt.

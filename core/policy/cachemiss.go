@@ -12,9 +12,12 @@ func (p *CacheAware) miss(engines []*core.Worker, req *core.PickRequest) (core.P
 	if len(pool) > 1 && req.Rand == nil {
 		return core.Pick{}, noRandomSource(p.Name())
 	}
-	if sharing := p.sharing(engines, req.Now); len(sharing) > 0 {
-		if pick, found, err := p.share(engines, sharing, req); found {
-			return pick, err
+	if p.caching.Private {
+		p.busy = p.meanOf(engines)
+		if sharing := p.sharing(engines, req.Now); len(sharing) > 0 {
+			if pick, found, err := p.share(sharing, req); found {
+				return pick, err
+			}
 		}
 	}
 	w, side := p.sampled(pool, req)

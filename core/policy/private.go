@@ -36,23 +36,19 @@ func (p *CacheAware) sharing(engines []*core.Worker, now core.Instant) []*core.W
 // flight than the mean and one (design section 5b): found is false then. Where many
 // hold a prompt, load decides; where few do, the next ones come in as soon as these
 // have more to do than others. Admission is asked about the one chosen.
-func (p *CacheAware) share(engines, sharing []*core.Worker, req *core.PickRequest) (pick core.Pick, found bool, err error) {
+func (p *CacheAware) share(sharing []*core.Worker, req *core.PickRequest) (pick core.Pick, found bool, err error) {
 	w, side := p.spread(sharing, req)
-	n, all := uint64(len(engines)), uint64(0)
-	for _, e := range engines {
-		all += p.loads.Inflight(e)
-	}
-	if side.Inflight*n > all+n {
+	if p.busy.above(side.Inflight) {
 		return core.Pick{}, false, nil
 	}
 	pick, err = p.check(core.Pick{Worker: w, Reason: core.ReasonSharedPrefix, Matched: p.heldBy(w, req.Input), Cache: core.CacheHit}, side, req)
 	return pick, true, err
 }
 
-// spread takes the least busy of a few engines drawn at random. What a conversation
-// costs comes later, and with its engine, so the requests in flight at its
-// beginning tell little: when they differ by no more than one, which other proxies'
-// old counts do by themselves, what the engines were sent lately decides.
+// spread takes the less busy of a few engines drawn at random. What a conversation
+// costs comes later, and all of it to the same engine, while the requests in flight
+// tell of this moment and, of other contexts, of some moments ago. So engines whose
+// in-flight differs by little are told apart by what this context sent them lately.
 func (p *CacheAware) spread(pool []*core.Worker, req *core.PickRequest) (*core.Worker, pressure.Side) {
 	p.sample.begin(len(pool), req.Rand)
 	best := pool[p.sample.next()]
@@ -67,14 +63,33 @@ func (p *CacheAware) spread(pool []*core.Worker, req *core.PickRequest) (*core.W
 	return best, lowest
 }
 
-// busier reports whether an engine is busier than another. Complete reports
-// decide where both have one.
+// busier reports whether an engine is busier than another. Complete reports decide
+// where both have one.
 func (p *CacheAware) busier(w *core.Worker, side pressure.Side, than *core.Worker, other pressure.Side, stage core.Stage) bool {
 	if side.Report != nil && other.Report != nil && side.Report.Native() && other.Report.Native() {
-		return pressure.Compare(stage, side, other) > 0
+		if order := pressure.Compare(stage, side, other); order != 0 {
+			return order > 0
+		}
 	}
-	if max(side.Inflight, other.Inflight)-min(side.Inflight, other.Inflight) > 1 {
+	if max(side.Inflight, other.Inflight)-min(side.Inflight, other.Inflight) > p.busy.slack() {
 		return side.Inflight > other.Inflight
 	}
 	return p.prefixes.Sent(p.caching.Source, w) > p.prefixes.Sent(p.caching.Source, than)
 }
+
+// mean is the requests in flight of the candidates.
+type mean struct{ all, n uint64 }
+
+func (p *CacheAware) meanOf(engines []*core.Worker) mean {
+	m := mean{n: uint64(len(engines))}
+	for _, w := range engines {
+		m.all += p.loads.Inflight(w)
+	}
+	return m
+}
+
+// above reports whether an engine has more in flight than the mean and one.
+func (m mean) above(inflight uint64) bool { return inflight > (m.all+m.n)/m.n }
+
+// slack is the difference in flight that decides by itself: one and half the mean.
+func (m mean) slack() uint64 { return 1 + m.all/m.n/2 }
