@@ -23,6 +23,7 @@ type Context struct {
 	unplaced    bool // let the host choose while no fleet is known
 	full        bool // receipts keep their full form
 	retry       bool // name spare engines for the host's transport retries
+	naming      bool // name engines to clients
 	paths       []routedPath
 	generate    string // model of bodies that name none
 
@@ -55,6 +56,7 @@ func NewContext(cfg *spec.Config, router *spec.Router, members *fleet.Fleet, see
 		unplaced:    cfg.OnNoState == spec.OnNoStateHost,
 		full:        cfg.Receipts == spec.ReceiptsLog,
 		retry:       cfg.TransportRetry,
+		naming:      cfg.WorkerHeader,
 		generate:    cfg.GenerateModel,
 		seed:        seed,
 		routeTo:     router.Route,
@@ -102,6 +104,10 @@ func (c *Context) Brief() { c.brief = true }
 // NeedsUpstream reports whether EventResponse, and EventDone of a request without
 // a response, should carry Upstream.
 func (c *Context) NeedsUpstream() bool { return c.retry }
+
+// NamesWorkers reports whether responses name the engine. An engine's own word for
+// it must then not pass either where the machine is not asked.
+func (c *Context) NamesWorkers() bool { return c.naming }
 
 // Needs says which headers EventHeaders should carry.
 func (c *Context) Needs() spec.Needs { return c.Router.Needs() }

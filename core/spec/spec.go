@@ -36,6 +36,11 @@ type Config struct {
 	// the host to retry on when the chosen one cannot be reached or breaks off
 	// before it answers. The host's route must retry (override_host only).
 	TransportRetry bool `json:"transport_retry"`
+	// WorkerHeader names the engine to clients: answers of routed requests carry
+	// its ID in x-pointsman-worker, with transport_retry that of the engine that
+	// answered. A header of that name from an engine does not pass. Answers of the
+	// router itself, and of requests it does not route, carry none.
+	WorkerHeader bool `json:"worker_header"`
 	// Paths are the routed request paths. Default: /v1/chat/completions and
 	// /v1/completions. /generate, /v1/responses, /v1/messages and /v1/embeddings
 	// can be added; core/chat/README.md says what is read of each.
