@@ -33,12 +33,13 @@ func (r *Request) onBody(ev *Event) {
 		r.refuseTooLarge()
 		return
 	}
-	facts, err := chat.Peek(ev.Body, r.dialect)
+	facts, err := chat.PeekFields(ev.Body, r.dialect, r.ctx.fieldsWanted())
 	if err != nil {
 		r.receipt.Model = shorten(facts.Model)
 		r.refuse(CodeBadRequest, err.Error())
 		return
 	}
+	r.keysOfBody()
 	if r.dialect == chat.DialectGenerate {
 		facts.Model = r.ctx.generate
 	}

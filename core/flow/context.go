@@ -38,6 +38,9 @@ type Context struct {
 
 	fleetBy core.Instant // until when requests wait for the first fleet; 0 before any did
 
+	sessionFields, routingFields []chat.Field // of bodies, that hold keys
+	fields                       chat.Fields  // of the body being read
+
 	brief bool // see Brief
 
 	bodySeen   bool // the host has shown a held request's body: it honours the header pause
@@ -61,6 +64,7 @@ func NewContext(cfg *spec.Config, router *spec.Router, members *fleet.Fleet, see
 		seed:        seed,
 		routeTo:     router.Route,
 	}
+	c.sessionFields, c.routingFields = router.Needs().SessionFields, router.Needs().RoutingFields
 	c.UseState(State{})
 	for _, p := range cfg.Paths {
 		c.paths = append(c.paths, routedPath{p, chat.DialectOf(p)})
