@@ -14,7 +14,7 @@ import (
 
 // Facts are what a body tells the router.
 type Facts struct {
-	Model  string     // as the client wrote it; a copy, never empty, but for DialectGenerate
+	Model  string     // as the client wrote it; may be a part of the body; never empty, but for DialectGenerate
 	Output core.Count // requested output tokens of one sequence
 	Stream bool
 	HasRid bool // the client named the request itself
@@ -149,8 +149,10 @@ func (r *reader) read(s *scanner) (err error) {
 
 // plainKey takes the escapes out of a key as it stands in the body.
 func plainKey(key string) string {
-	if strings.IndexByte(key, '\\') >= 0 {
-		return gjson.Parse(`"` + key + `"`).Str
+	for i := range len(key) {
+		if key[i] == '\\' {
+			return gjson.Parse(`"` + key + `"`).Str
+		}
 	}
 	return key
 }
@@ -273,7 +275,7 @@ func (f *Facts) setModel(v gjson.Result) error {
 	if v.Type != gjson.String {
 		return refuse(`"model" must be a string`)
 	}
-	f.Model = strings.Clone(v.Str)
+	f.Model = v.Str
 	return nil
 }
 

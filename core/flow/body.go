@@ -35,7 +35,7 @@ func (r *Request) onBody(ev *Event) {
 	}
 	facts, err := chat.PeekFields(ev.Body, r.dialect, r.ctx.fieldsWanted())
 	if err != nil {
-		r.receipt.Model = shorten(facts.Model)
+		r.noteUnrouted(facts.Model)
 		r.refuse(CodeBadRequest, err.Error())
 		return
 	}
@@ -49,7 +49,7 @@ func (r *Request) onBody(ev *Event) {
 	}
 	peak, fits := peakOf(input, facts.Output)
 	if !fits {
-		r.receipt.Model = shorten(facts.Model)
+		r.noteUnrouted(facts.Model)
 		r.refuse(CodeBadRequest, "the requested output is too long to add to the prompt")
 		return
 	}

@@ -134,12 +134,25 @@ const maxPooled = 256
 
 // recycle takes a finished request back. What its effects carried is let go of.
 func (c *Context) recycle(r *Request) {
-	clear(r.effects[:cap(r.effects)])
+	r.dropEffects()
 	if r.memo != nil {
 		r.memo.forget()
 	}
 	if len(c.pool) < maxPooled {
 		c.pool = append(c.pool, r)
+	}
+}
+
+// dropEffects lets go of what the effects carried of the request. Most carry
+// nothing, and cost no clearing.
+func (r *Request) dropEffects() {
+	all := r.effects[:cap(r.effects)]
+	for i := range all {
+		switch e := &all[i]; e.Kind {
+		case EffectSplice, EffectRespond, EffectObserve, EffectBind, EffectFault:
+			*e = Effect{}
+		case EffectNone, EffectStrip, EffectPause, EffectContinue, EffectRoute, EffectReceipt:
+		}
 	}
 }
 
