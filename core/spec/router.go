@@ -10,6 +10,7 @@ import (
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/bucket"
+	"github.com/pointsman/pointsman/core/chat"
 	"github.com/pointsman/pointsman/core/policy"
 )
 
@@ -64,6 +65,10 @@ type Needs struct {
 	TTFT    string // header of the target for the time to first token
 	TPS     string // header of the target for tokens per second
 
+	// Members of the body that hold a key when its header does not, in order of
+	// preference; none where the key is not needed.
+	SessionFields, RoutingFields []chat.Field
+
 	Bindings bool     // some policy binds keys
 	Prefixes []string // the prefix sources that policies ask, sorted
 }
@@ -83,8 +88,12 @@ type place struct {
 	stage         core.Stage
 }
 
-// keyHeaders are the headers that keys are in, needed or not.
-type keyHeaders struct{ session, routing string }
+// keyHeaders are the headers and the members of bodies that keys are in, needed or
+// not.
+type keyHeaders struct {
+	session, routing             string
+	sessionFields, routingFields []chat.Field
+}
 
 func (c *Config) keyHeaders() keyHeaders {
 	name := func(h *KeyHeader, otherwise string) string {
@@ -93,7 +102,23 @@ func (c *Config) keyHeaders() keyHeaders {
 		}
 		return strings.ToLower(h.Header)
 	}
-	return keyHeaders{name(c.Session, DefaultSessionHeader), name(c.RoutingKey, DefaultRoutingHeader)}
+	return keyHeaders{
+		name(c.Session, DefaultSessionHeader), name(c.RoutingKey, DefaultRoutingHeader),
+		c.Session.fields(), c.RoutingKey.fields(),
+	}
+}
+
+// fields are the members of a body that hold the key.
+func (h *KeyHeader) fields() (list []chat.Field) {
+	if h == nil || h.BodyFields == nil {
+		return nil
+	}
+	for _, name := range *h.BodyFields {
+		if f, ok := chat.ParseField(name); ok {
+			list = append(list, f)
+		}
+	}
+	return list
 }
 
 // Build makes the router of a valid configuration.
