@@ -151,7 +151,7 @@ func (r *Request) dropEffects() {
 		switch e := &all[i]; e.Kind {
 		case EffectSplice, EffectRespond, EffectObserve, EffectBind, EffectFault:
 			*e = Effect{}
-		case EffectNone, EffectStrip, EffectPause, EffectContinue, EffectRoute, EffectReceipt:
+		case EffectNone, EffectStrip, EffectPause, EffectContinue, EffectRoute, EffectReceipt, EffectWorker:
 		}
 	}
 }
