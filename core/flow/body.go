@@ -55,6 +55,7 @@ func (r *Request) onBody(ev *Event) {
 	}
 	r.route(ev.Now, ask{
 		model: facts.Model, input: input, peak: peak, prompt: facts.Prompt, size: facts.Bytes,
+		lead: facts.Lead, tools: facts.Tools, template: facts.Template, salt: facts.Salt,
 		adapter: facts.Adapter, parameters: parametersOf(r.dialect, &facts),
 	})
 }
@@ -70,7 +71,14 @@ func peakOf(input core.Tokens, output core.Count) (peak core.Count, fits bool) {
 }
 
 func (r *Request) onResponse(ev *Event) {
-	if r.phase != phaseRouted || ev.Own {
+	if r.phase != phaseRouted {
+		r.nameWorker("")
+		return
+	}
+	if ev.Own || ev.Failure || ev.Status < 200 || ev.Status >= 300 {
+		r.leave()
+	}
+	if ev.Own {
 		r.nameWorker("")
 		return
 	}

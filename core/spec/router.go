@@ -70,16 +70,21 @@ type Needs struct {
 	SessionFields, RoutingFields []chat.Field
 
 	Bindings bool     // some policy binds keys
-	Prefixes []string // the prefix sources that policies ask, sorted
+	Prefixes []string // the prefix sources of the state service that policies ask, sorted
+	History  bool     // some policy goes by what was sent where
 }
 
-// ModelNeeds are what the policies of one model ask of the state service.
+// ModelNeeds are what the policies of one model ask, of the state service but for
+// History.
 type ModelNeeds struct {
 	// Scopes are where a request's keys may be bound, in the order of buckets and
 	// stages in the configuration. A request fills in its key of the kind.
 	Scopes []policy.Scope
 	// Prefixes are the prefix sources, sorted.
 	Prefixes []string
+	// History says that some policy goes by what was sent where, which the context
+	// knows itself.
+	History bool
 }
 
 // place is where a policy stands.

@@ -259,17 +259,17 @@ type Policy struct {
 
 // Decode reads, checks and completes a configuration. Its error is of type
 // Problems and lists everything that is wrong.
-func Decode(document []byte) (*Config, error) { return decodeWithout(document, pending()) }
+func Decode(document []byte) (*Config, error) { return decodeFed(document, fed()) }
 
-// decodeWithout is Decode with the policies named that are not offered.
-func decodeWithout(document []byte, refused []string) (*Config, error) {
+// decodeFed is Decode with the prefix sources named that are fed; nil is all.
+func decodeFed(document []byte, sources []string) (*Config, error) {
 	cfg := &Config{}
 	d := decoder{}
 	d.decode(document, cfg)
 	if len(d.problems) > 0 {
-		return nil, append(d.problems, d.remaining(cfg, refused)...)
+		return nil, append(d.problems, d.remaining(cfg, sources)...)
 	}
-	if err := validate(cfg, readable{fleet: true, models: true}, refused).err(); err != nil {
+	if err := validate(cfg, readable{fleet: true, models: true}, sources).err(); err != nil {
 		return nil, err
 	}
 	return cfg, nil
@@ -277,9 +277,9 @@ func decodeWithout(document []byte, refused []string) (*Config, error) {
 
 // remaining validates what could be decoded of a faulty document, leaving out
 // findings about values that decoding already complained of.
-func (d *decoder) remaining(cfg *Config, refused []string) (more Problems) {
+func (d *decoder) remaining(cfg *Config, sources []string) (more Problems) {
 	whole := readable{fleet: !d.covers("workers") && !d.covers("state"), models: !d.covers("models")}
-	for _, p := range validate(cfg, whole, refused) {
+	for _, p := range validate(cfg, whole, sources) {
 		if !d.covers(p.Path) {
 			more = append(more, p)
 		}
