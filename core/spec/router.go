@@ -85,6 +85,31 @@ type ModelNeeds struct {
 	// History says that some policy goes by what was sent where, which the context
 	// knows itself.
 	History bool
+	// Lengths says when the service is to count the prompt.
+	Lengths Lengths
+}
+
+// Lengths says when a model's prompts are counted by the state service.
+type Lengths uint8
+
+// The choices.
+const (
+	LengthsEstimated Lengths = iota // never
+	LengthsAmbiguous                // when an estimate leaves open which buckets take the request
+	LengthsExact                    // always
+)
+
+// lengths says when a model's prompts are counted.
+func (c *Config) lengths(m *Model) Lengths {
+	switch {
+	case c.State == nil || !m.bounded():
+		return LengthsEstimated
+	case m.Tokens == TokensEstimate:
+		return LengthsEstimated
+	case m.Tokens == TokensAmbiguous:
+		return LengthsAmbiguous
+	}
+	return LengthsExact
 }
 
 // place is where a policy stands.
@@ -130,9 +155,11 @@ func (h *KeyHeader) fields() (list []chat.Field) {
 func Build(cfg *Config, h Handles) (*Router, error) {
 	r := &Router{headers: cfg.keyHeaders()}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Models)) {
-		if err := r.add(name, cfg.Models[name], h); err != nil {
+		m := cfg.Models[name]
+		if err := r.add(name, m, h); err != nil {
 			return nil, fmt.Errorf("models.%s: %w", name, err)
 		}
+		r.building().needs.Lengths = cfg.lengths(&m)
 	}
 	r.directory.sort()
 	slices.Sort(r.members)

@@ -134,8 +134,11 @@ type Model struct {
 	// Aliases are further names that clients may ask for. The body is not
 	// rewritten, so the engines must serve the alias too.
 	Aliases []string `json:"aliases"`
-	// Tokens says where prompt lengths come from: estimate (default), a quarter
-	// of the body's bytes.
+	// Tokens says where the prompt lengths that buckets go by come from: exact
+	// (default), the state service counts them; ambiguous, it is asked only when an
+	// estimate, with the error that was seen so far, leaves open which buckets take
+	// the request; estimate, a quarter of the body's bytes. Without a state service
+	// that can count, and without a bucket with a bound, nothing is asked.
 	Tokens string `json:"tokens"`
 	// TTFTSLO orders buckets by whether their ttft_ms meets the milliseconds to the
 	// first token that a request asks for in x-sgl-ttft-slo-ms: disabled (default),

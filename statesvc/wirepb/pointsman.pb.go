@@ -1232,9 +1232,12 @@ func (x *ObserveRequest) GetScopes() []*Scope {
 type ObserveReply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absent when not asked for or not known.
-	Tokens        *uint64    `protobuf:"varint,1,opt,name=tokens,proto3,oneof" json:"tokens,omitempty"`
-	Lookups       []*Lookup  `protobuf:"bytes,2,rep,name=lookups,proto3" json:"lookups,omitempty"`
-	Bindings      []*Binding `protobuf:"bytes,3,rep,name=bindings,proto3" json:"bindings,omitempty"`
+	Tokens   *uint64    `protobuf:"varint,1,opt,name=tokens,proto3,oneof" json:"tokens,omitempty"`
+	Lookups  []*Lookup  `protobuf:"bytes,2,rep,name=lookups,proto3" json:"lookups,omitempty"`
+	Bindings []*Binding `protobuf:"bytes,3,rep,name=bindings,proto3" json:"bindings,omitempty"`
+	// True when tokens were asked for and the service has nothing to count this
+	// model's prompts with: the context asks again after a while only.
+	Uncounted     bool `protobuf:"varint,4,opt,name=uncounted,proto3" json:"uncounted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1288,6 +1291,13 @@ func (x *ObserveReply) GetBindings() []*Binding {
 		return x.Bindings
 	}
 	return nil
+}
+
+func (x *ObserveReply) GetUncounted() bool {
+	if x != nil {
+		return x.Uncounted
+	}
+	return false
 }
 
 // Lookup is the answer of one cache source.
@@ -1735,11 +1745,12 @@ const file_pointsman_proto_rawDesc = "" +
 	"\asources\x18\a \x03(\tR\asources\x12+\n" +
 	"\x06scopes\x18\b \x03(\v2\x13.pointsman.v1.ScopeR\x06scopesJ\x04\b\t\x10\n" +
 	"J\x04\b\n" +
-	"\x10\v\"\x99\x01\n" +
+	"\x10\v\"\xb7\x01\n" +
 	"\fObserveReply\x12\x1b\n" +
 	"\x06tokens\x18\x01 \x01(\x04H\x00R\x06tokens\x88\x01\x01\x12.\n" +
 	"\alookups\x18\x02 \x03(\v2\x14.pointsman.v1.LookupR\alookups\x121\n" +
-	"\bbindings\x18\x03 \x03(\v2\x15.pointsman.v1.BindingR\bbindingsB\t\n" +
+	"\bbindings\x18\x03 \x03(\v2\x15.pointsman.v1.BindingR\bbindings\x12\x1c\n" +
+	"\tuncounted\x18\x04 \x01(\bR\tuncountedB\t\n" +
 	"\a_tokens\"\xb4\x01\n" +
 	"\x06Lookup\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x125\n" +
