@@ -53,6 +53,7 @@ type Router struct {
 	models    []*routed // sorted by name
 	directory directory // of the models, by their names and aliases
 	members   []core.WorkerID
+	services  []string
 	needs     Needs
 	headers   keyHeaders
 }
@@ -164,6 +165,8 @@ func Build(cfg *Config, h Handles) (*Router, error) {
 	r.directory.sort()
 	slices.Sort(r.members)
 	r.members = slices.Compact(r.members)
+	slices.Sort(r.services)
+	r.services = slices.Compact(r.services)
 	return r, nil
 }
 
@@ -247,6 +250,10 @@ func (r *Router) group(at place, g *Group, h Handles) (bucket.Group, error) {
 		members = bucket.Only(ids...)
 		r.members = append(r.members, ids...)
 	}
+	if g.WorkerServices != nil {
+		members = members.Behind(*g.WorkerServices...)
+		r.services = append(r.services, *g.WorkerServices...)
+	}
 	return bucket.Group{Members: members, Policy: p}, nil
 }
 
@@ -294,3 +301,35 @@ func (r *Router) ModelNeeds(model string) ModelNeeds {
 
 // Members lists the worker IDs that groups name, sorted and without repeats.
 func (r *Router) Members() []core.WorkerID { return r.members }
+
+// Roll says who is in a fleet.
+type Roll interface {
+	// Has reports whether a worker of that ID is.
+	Has(id core.WorkerID) bool
+	// Behind reports whether a worker behind that Kubernetes Service is.
+	Behind(service string) bool
+}
+
+// Missing says in one line what groups name and a fleet does not have, empty for
+// nothing.
+func (r *Router) Missing(fleet Roll) string {
+	var ids, services []string
+	for _, id := range r.members {
+		if !fleet.Has(id) {
+			ids = append(ids, string(id))
+		}
+	}
+	for _, s := range r.services {
+		if !fleet.Behind(s) {
+			services = append(services, s)
+		}
+	}
+	var parts []string
+	if len(ids) > 0 {
+		parts = append(parts, "groups name workers the fleet does not have: "+strings.Join(ids, ", "))
+	}
+	if len(services) > 0 {
+		parts = append(parts, "groups name services that no worker is behind: "+strings.Join(services, ", "))
+	}
+	return strings.Join(parts, "; ")
+}

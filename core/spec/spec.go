@@ -127,6 +127,11 @@ type Worker struct {
 	Models []string `json:"models"`
 	// Role is plain (default), prefill or decode.
 	Role string `json:"role"`
+	// VersionGroup is the label that a prefill engine has in common with the decode
+	// engines it pairs with. Default: the group of those without one.
+	VersionGroup string `json:"version_group"`
+	// Services are the Kubernetes Services the engine is behind, namespace/name.
+	Services []string `json:"services"`
 }
 
 // Model is the routing of one model.
@@ -197,6 +202,10 @@ type Group struct {
 	// WorkerIDs names the members. Not set: every engine that serves the model
 	// in this stage. An empty list: none.
 	WorkerIDs *[]string `json:"worker_ids"`
+	// WorkerServices names Kubernetes Services, namespace/name: members are the
+	// engines behind one of them, of those in worker_ids if both are set. Not set:
+	// any. An empty list: none.
+	WorkerServices *[]string `json:"worker_services"`
 	// Policy picks an engine. Required.
 	Policy *Policy `json:"policy"`
 }

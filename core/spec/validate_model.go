@@ -111,6 +111,9 @@ func (v *validator) group(at, model string, stage core.Stage, g *Group) {
 	if g.WorkerIDs != nil {
 		v.members(at+".worker_ids", model, stage, *g.WorkerIDs)
 	}
+	if g.WorkerServices != nil {
+		v.memberServices(at+".worker_services", *g.WorkerServices)
+	}
 	if g.Policy == nil {
 		v.add(at+".policy", "is required", `write "policy": {"type": "power_of_two"}`)
 		return
@@ -145,4 +148,25 @@ func (v *validator) members(at, model string, stage core.Stage, ids []string) {
 			v.add(path, fmt.Sprintf("worker %q does not serve model %q", id, model), "name workers that serve it")
 		}
 	}
+}
+
+// memberServices checks services, against the static fleet where there is one.
+func (v *validator) memberServices(at string, services []string) {
+	for i, s := range services {
+		path := index(at, i)
+		v.services[s] = true
+		switch {
+		case !core.ServiceName(s):
+			v.add(path, strconv.Quote(s)+" is not a Kubernetes Service", "write namespace/name")
+		case slices.Contains(services[:i], s):
+			v.add(path, strconv.Quote(s)+" stands twice", "keep one")
+		case v.whole.fleet && len(v.cfg.Workers) > 0 && !v.behind(s):
+			v.add(path, fmt.Sprintf("no worker is behind %q", s), "add it to the services of a worker or correct it")
+		}
+	}
+}
+
+// behind reports whether a static worker is behind a service.
+func (v *validator) behind(service string) bool {
+	return slices.ContainsFunc(v.cfg.Workers, func(w Worker) bool { return slices.Contains(w.Services, service) })
 }

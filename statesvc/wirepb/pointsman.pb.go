@@ -744,7 +744,11 @@ type Worker struct {
 	// Number of times a health probe recovered; a rise half-opens breakers at once.
 	Recoveries uint64 `protobuf:"varint,9,opt,name=recoveries,proto3" json:"recoveries,omitempty"`
 	// Version group: a prefill engine pairs with decode engines of its own group.
-	VersionGroup  string `protobuf:"bytes,10,opt,name=version_group,json=versionGroup,proto3" json:"version_group,omitempty"`
+	VersionGroup string `protobuf:"bytes,10,opt,name=version_group,json=versionGroup,proto3" json:"version_group,omitempty"`
+	// The engine ends a request whose rid it is told: POST /abort_request (SGLang).
+	Aborts bool `protobuf:"varint,11,opt,name=aborts,proto3" json:"aborts,omitempty"`
+	// Kubernetes Services the engine is behind, namespace/name.
+	Services      []string `protobuf:"bytes,12,rep,name=services,proto3" json:"services,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -847,6 +851,20 @@ func (x *Worker) GetVersionGroup() string {
 		return x.VersionGroup
 	}
 	return ""
+}
+
+func (x *Worker) GetAborts() bool {
+	if x != nil {
+		return x.Aborts
+	}
+	return false
+}
+
+func (x *Worker) GetServices() []string {
+	if x != nil {
+		return x.Services
+	}
+	return nil
 }
 
 // Adapter is a LoRA adapter that a worker serves under its own name.
@@ -1851,7 +1869,7 @@ const file_pointsman_proto_rawDesc = "" +
 	"\x06states\x18\a \x03(\v2\x19.pointsman.v1.WorkerStateR\x06states\x124\n" +
 	"\ahistory\x18\b \x01(\v2\x15.pointsman.v1.HistoryH\x00R\ahistory\x88\x01\x01B\n" +
 	"\n" +
-	"\b_history\"\xc3\x02\n" +
+	"\b_history\"\xf7\x02\n" +
 	"\x06Worker\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x16\n" +
@@ -1867,7 +1885,9 @@ const file_pointsman_proto_rawDesc = "" +
 	"recoveries\x18\t \x01(\x04R\n" +
 	"recoveries\x12#\n" +
 	"\rversion_group\x18\n" +
-	" \x01(\tR\fversionGroup\"1\n" +
+	" \x01(\tR\fversionGroup\x12\x16\n" +
+	"\x06aborts\x18\v \x01(\bR\x06aborts\x12\x1a\n" +
+	"\bservices\x18\f \x03(\tR\bservices\"1\n" +
 	"\aAdapter\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\tR\x04base\"\xa8\x01\n" +
