@@ -155,6 +155,7 @@ func (w *Worker) check(path string, maxBytes int, p *Problems) {
 	if w.Metrics.Path != "" {
 		checkPath(path+".metrics.path", w.Metrics.Path, p)
 	}
+	w.KV.check(path+".kv", p)
 }
 
 func checkName(path, name string, maxBytes int, p *Problems) {

@@ -28,6 +28,8 @@ type follower struct {
 	heard     time.Time
 	fence     fence
 	pace      pace
+	// ahead are restarts that were noticed here and that nobody told yet.
+	ahead int
 }
 
 // run follows until ctx ends.
@@ -66,6 +68,8 @@ func (f *follower) handle(ctx context.Context, it *item) {
 			st.Connected, st.Error = false, it.err.Error()
 			d.add(ReasonDisconnected)
 		})
+	case itemRenewed:
+		f.renewed()
 	case itemMessage:
 		f.heard = time.Now()
 		f.live(ctx, it)
@@ -206,6 +210,7 @@ func (s *Stream) delivered(seq int64) {
 
 // restart begins anew: what was delivered is of a process that ended.
 func (f *follower) restart() {
+	f.ahead++
 	f.reset()
 	f.pace.whole()
 	backwards := f.fence.note(time.Now())
@@ -217,6 +222,16 @@ func (f *follower) restart() {
 			d.add(ReasonBackwards)
 		}
 	})
+}
+
+// renewed takes over that a process ended. Several that ended between two tellings are
+// one.
+func (f *follower) renewed() {
+	if f.ahead == 0 && f.cursor.known {
+		f.restart()
+		f.verified = 0
+	}
+	f.ahead = 0
 }
 
 // reset makes sink and cursor know nothing.

@@ -21,7 +21,8 @@ type itemKind uint8
 const (
 	itemMessage itemKind = iota
 	itemUp               // connected and subscribed
-	itemDown             // the connection broke, or none could be made
+	itemDown             // the connection broke
+	itemRenewed          // somebody knows that the process ended
 )
 
 // queue is bounded in messages and bytes. It takes a message of any size when it is

@@ -3,6 +3,7 @@ package zmqsub
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -14,6 +15,8 @@ type Stream struct {
 	done   sync.WaitGroup
 
 	follower follower // belongs to its goroutine
+
+	reason atomic.Uint32 // of status, for Reason
 
 	mu      sync.Mutex
 	present doubts
@@ -29,6 +32,7 @@ func Open(o Options) *Stream {
 	s := &Stream{o: o, queue: newQueue(o.Limits.QueueMessages, o.Limits.QueueBytes), cancel: cancel}
 	s.status = Status{Endpoint: o.Endpoint, Last: -1, Reason: ReasonConnecting, Since: time.Now()}
 	s.present.add(ReasonConnecting)
+	s.reason.Store(uint32(ReasonConnecting))
 	s.follower = follower{s: s}
 	s.done.Go(func() { s.subscribe(ctx) })
 	s.done.Go(func() { s.follower.run(ctx) })
@@ -41,6 +45,13 @@ func (s *Stream) Close() {
 	s.cancel()
 	s.done.Wait()
 }
+
+// Reason is that of the status, and waits for nobody.
+func (s *Stream) Reason() Reason { return Reason(s.reason.Load()) }
+
+// Renewed tells that the engine's process is known to have ended. The stream begins anew,
+// unless it noticed a process that ended before it was told.
+func (s *Stream) Renewed() { s.queue.offer(item{kind: itemRenewed}) }
 
 // Status tells how the stream stands.
 func (s *Stream) Status() Status {
@@ -94,6 +105,7 @@ func (s *Stream) change(update func(d *doubts, st *Status)) {
 	now := time.Now()
 	if r := s.present.reason(); r != s.status.Reason {
 		s.status.Reason, s.status.Since = r, now
+		s.reason.Store(uint32(r))
 	}
 	if t := s.status.Trust(); t != s.from && now.Sub(s.told) >= time.Second {
 		s.from, s.told = t, now

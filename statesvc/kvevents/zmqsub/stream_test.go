@@ -183,6 +183,31 @@ func TestStream_restartThatIsSilent(t *testing.T) {
 	require.Equal(t, 1, resets)
 }
 
+// A restart that others noticed counts once, whoever was first.
+func TestStream_renewed(t *testing.T) {
+	r := follow(t, false)
+	r.publish(texts(0, 3)...)
+	r.holds(zmqsub.ReasonNone)
+	r.pub.Kill()
+	r.reason(zmqsub.ReasonDisconnected)
+	r.sent = nil
+	r.stream.Renewed()
+	r.eventually("forgotten", func() bool { got, resets := r.sink.has(); return len(got) == 0 && resets == 1 })
+	r.pub.Restart()
+	r.eventually("subscribed", func() bool { return r.pub.Subscribers() > 0 })
+	r.publish("new 0", "new 1")
+	r.holds(zmqsub.ReasonNone)
+	r.pub.SendAs(0, []byte("newer 0"))
+	r.sent = []string{"newer 0"}
+	r.holds(zmqsub.ReasonNone)
+	r.stream.Renewed()
+	r.pub.SendAs(1, []byte("newer 1"))
+	r.sent = append(r.sent, "newer 1")
+	r.holds(zmqsub.ReasonNone)
+	require.EqualValues(t, 2, r.counts().Restarts)
+	require.Equal(t, zmqsub.ReasonNone, r.stream.Reason())
+}
+
 func TestStream_brokenConnectionLosesNothing(t *testing.T) {
 	r := follow(t, true)
 	r.publish(texts(0, 10)...)
