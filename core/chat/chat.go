@@ -14,7 +14,7 @@ import (
 
 // Facts are what a body tells the router.
 type Facts struct {
-	Model  string     // as the client wrote it; a copy, never empty, but for DialectGenerate
+	Model  string     // as the client wrote it; may be a part of the body; never empty, but for DialectGenerate
 	Output core.Count // requested output tokens of one sequence
 	Stream bool
 	HasRid bool // the client named the request itself
@@ -50,8 +50,12 @@ func refuse(message string) error { return &Error{Message: message} }
 // Peek reads the facts of a body, in one pass over it: that it is a JSON object,
 // and the members of its top level. Errors are of type *Error and mean status
 // 400.
-func Peek(body string, dialect Dialect) (Facts, error) {
-	r := reader{dialect: dialect, facts: Facts{Bytes: uint64(len(body)), Batch: 1, Choices: core.Known(1)}}
+func Peek(body string, dialect Dialect) (Facts, error) { return PeekFields(body, dialect, nil) }
+
+// PeekFields is Peek, and in the same pass it notes what the body has of fields.
+// With nil it looks for none.
+func PeekFields(body string, dialect Dialect, fields *Fields) (Facts, error) {
+	r := reader{dialect: dialect, fields: fields, facts: Facts{Bytes: uint64(len(body)), Batch: 1, Choices: core.Known(1)}}
 	if dialect == DialectNone {
 		return r.facts, refuse("this path is not routed")
 	}
@@ -96,6 +100,7 @@ func (f *Facts) FansOut() bool {
 type reader struct {
 	facts             Facts
 	dialect           Dialect
+	fields            *Fields // nil when none is looked for
 	seen              [memberOnce]bool
 	members           int
 	budget, overrides core.Count // max_tokens, and what goes before it
@@ -116,7 +121,9 @@ func (r *reader) read(s *scanner) (err error) {
 		}
 		switch m {
 		case memberOther:
-			r.facts.Sampling.Note(key, raw)
+			if !r.facts.Sampling.Note(key, raw) && r.fields != nil {
+				r.fields.note(key, raw)
+			}
 		case memberPrompt:
 			r.prompt = raw
 		case memberLead:
@@ -142,8 +149,10 @@ func (r *reader) read(s *scanner) (err error) {
 
 // plainKey takes the escapes out of a key as it stands in the body.
 func plainKey(key string) string {
-	if strings.IndexByte(key, '\\') >= 0 {
-		return gjson.Parse(`"` + key + `"`).Str
+	for i := range len(key) {
+		if key[i] == '\\' {
+			return gjson.Parse(`"` + key + `"`).Str
+		}
 	}
 	return key
 }
@@ -266,7 +275,7 @@ func (f *Facts) setModel(v gjson.Result) error {
 	if v.Type != gjson.String {
 		return refuse(`"model" must be a string`)
 	}
-	f.Model = strings.Clone(v.Str)
+	f.Model = v.Str
 	return nil
 }
 

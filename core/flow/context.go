@@ -23,6 +23,7 @@ type Context struct {
 	unplaced    bool // let the host choose while no fleet is known
 	full        bool // receipts keep their full form
 	retry       bool // name spare engines for the host's transport retries
+	naming      bool // name engines to clients
 	paths       []routedPath
 	generate    string // model of bodies that name none
 
@@ -36,6 +37,9 @@ type Context struct {
 	scratch []byte // what digests are made of
 
 	fleetBy core.Instant // until when requests wait for the first fleet; 0 before any did
+
+	sessionFields, routingFields []chat.Field // of bodies, that hold keys
+	fields                       chat.Fields  // of the body being read
 
 	brief bool // see Brief
 
@@ -55,10 +59,12 @@ func NewContext(cfg *spec.Config, router *spec.Router, members *fleet.Fleet, see
 		unplaced:    cfg.OnNoState == spec.OnNoStateHost,
 		full:        cfg.Receipts == spec.ReceiptsLog,
 		retry:       cfg.TransportRetry,
+		naming:      cfg.WorkerHeader,
 		generate:    cfg.GenerateModel,
 		seed:        seed,
 		routeTo:     router.Route,
 	}
+	c.sessionFields, c.routingFields = router.Needs().SessionFields, router.Needs().RoutingFields
 	c.UseState(State{})
 	for _, p := range cfg.Paths {
 		c.paths = append(c.paths, routedPath{p, chat.DialectOf(p)})
@@ -103,6 +109,10 @@ func (c *Context) Brief() { c.brief = true }
 // a response, should carry Upstream.
 func (c *Context) NeedsUpstream() bool { return c.retry }
 
+// NamesWorkers reports whether responses name the engine. An engine's own word for
+// it must then not pass either where the machine is not asked.
+func (c *Context) NamesWorkers() bool { return c.naming }
+
 // Needs says which headers EventHeaders should carry.
 func (c *Context) Needs() spec.Needs { return c.Router.Needs() }
 
@@ -124,12 +134,25 @@ const maxPooled = 256
 
 // recycle takes a finished request back. What its effects carried is let go of.
 func (c *Context) recycle(r *Request) {
-	clear(r.effects[:cap(r.effects)])
+	r.dropEffects()
 	if r.memo != nil {
 		r.memo.forget()
 	}
 	if len(c.pool) < maxPooled {
 		c.pool = append(c.pool, r)
+	}
+}
+
+// dropEffects lets go of what the effects carried of the request. Most carry
+// nothing, and cost no clearing.
+func (r *Request) dropEffects() {
+	all := r.effects[:cap(r.effects)]
+	for i := range all {
+		switch e := &all[i]; e.Kind {
+		case EffectSplice, EffectRespond, EffectObserve, EffectBind, EffectFault:
+			*e = Effect{}
+		case EffectNone, EffectStrip, EffectPause, EffectContinue, EffectRoute, EffectReceipt:
+		}
 	}
 }
 

@@ -27,8 +27,13 @@ type ask struct {
 // route selects an engine for the request and sends it there, or answers why
 // not (engine-selection.md 3.1).
 func (r *Request) route(now core.Instant, a ask) {
-	r.receipt.Model, r.receipt.Input, r.receipt.Peak = shorten(a.model), a.input, a.peak
+	r.receipt.Input, r.receipt.Peak = a.input, a.peak
 	route, ok := r.ctx.routeTo(a.model, r.ctx.Fleet)
+	if ok {
+		r.receipt.Model = shorten(route.Name)
+	} else {
+		r.noteUnrouted(a.model)
+	}
 	if !r.ctx.Fleet.Known() {
 		// Nor are adapters known, so an unknown name proves nothing.
 		r.unplaced(now, a)
@@ -87,6 +92,7 @@ func (r *Request) unplaced(now core.Instant, a ask) {
 		r.emit(EffectContinue)
 	case r.ctx.waits(now):
 		// The body belongs to the event, so what is kept of it is a copy.
+		a.model = strings.Clone(a.model)
 		a.prompt = strings.Clone(a.prompt[:min(len(a.prompt), keepPrompt)])
 		r.phase, r.asked = phaseFleet, a
 		r.emit(EffectPause)
@@ -94,6 +100,9 @@ func (r *Request) unplaced(now core.Instant, a ask) {
 		r.refuse(CodeStateUnavailable, "the router does not know its engines yet; try again")
 	}
 }
+
+// noteUnrouted keeps a copy of a model name that is a part of the body.
+func (r *Request) noteUnrouted(model string) { r.receipt.Model = strings.Clone(shorten(model)) }
 
 // walk is how far a request is on its way through the buckets.
 type walk struct {

@@ -28,7 +28,7 @@ func refusedKey(key string) (refusal, bool) {
 		return refusal{"belongs to a bucket", `write it into "buckets": [{...}]`}, true
 	case "session", "routing_key":
 		return refusal{"belongs to the top level", "write it beside \"models\""}, true
-	case "idle_secs":
+	case "idle_secs", "body_fields":
 		return refusal{"belongs to a kind of key", `write it into "session" or "routing_key" at the top level`}, true
 	case "eviction_interval_secs", "session_eviction_interval_secs", "sticky_eviction_interval_secs":
 		return refusal{"belongs to the state service, which drops idle bindings in its own time", "leave it out"}, true
