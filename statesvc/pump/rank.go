@@ -27,15 +27,15 @@ type rank struct {
 
 // EventCounts are what a rank's batches held. They only grow.
 type EventCounts struct {
-	Events      uint64
-	Cleared     uint64 // events that emptied the cache
-	NotMsgpack  uint64 // batches that cannot be taken apart
-	NotBatch    uint64
-	Malformed   uint64 // events left out, by why
-	UnknownKind uint64
-	TooLarge    uint64
-	NoTokens    uint64 // stores whose tokens were too many, and left out
-	OtherRank   uint64 // batches that name another rank than the socket's
+	Events      uint64 `json:"events"`
+	Cleared     uint64 `json:"cleared"`     // events that emptied the cache
+	NotMsgpack  uint64 `json:"not_msgpack"` // batches that cannot be taken apart
+	NotBatch    uint64 `json:"not_batch"`
+	Malformed   uint64 `json:"malformed"` // events left out, by why
+	UnknownKind uint64 `json:"unknown_kind"`
+	TooLarge    uint64 `json:"too_large"`
+	NoTokens    uint64 `json:"no_tokens"`  // stores whose tokens were too many, and left out
+	OtherRank   uint64 `json:"other_rank"` // batches that name another rank than the socket's
 }
 
 // Reset implements zmqsub.Sink.

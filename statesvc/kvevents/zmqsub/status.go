@@ -22,22 +22,23 @@ func (s Status) Trust() Trust { return s.Reason.Trust() }
 
 // Counts only grow.
 type Counts struct {
-	Batches    uint64 // delivered
-	Duplicates uint64 // ignored
-	Gaps       uint64 // runs of missing batches
-	Missing    uint64 // batches in them
-	Repaired   uint64 // missing batches that replays gave
-	Overflows  uint64 // messages dropped for the queue's bounds
-	Restarts   uint64 // processes that ended
-	Fenced     uint64 // messages not looked at while numbers ran backwards
-	Connects   uint64
-	DialErrors uint64
+	Batches    uint64 `json:"batches"`    // delivered
+	Duplicates uint64 `json:"duplicates"` // ignored
+	Gaps       uint64 `json:"gaps"`       // runs of missing batches
+	Missing    uint64 `json:"missing"`    // batches in them
+	Repaired   uint64 `json:"repaired"`   // missing batches that replays gave
+	Overflows  uint64 `json:"overflows"`  // messages dropped for the queue's bounds
+	Restarts   uint64 `json:"restarts"`   // processes that ended
+	Fenced     uint64 `json:"fenced"`     // messages not looked at while numbers ran backwards
+	Connects   uint64 `json:"connects"`
+	DialErrors uint64 `json:"dial_errors"`
 
-	ReplaysGood, ReplaysBad uint64
+	ReplaysGood uint64 `json:"replays_good"`
+	ReplaysBad  uint64 `json:"replays_bad"`
 
 	// Unusable messages.
-	BadFrames   uint64 // of the wrong number of parts
-	BadSequence uint64
-	BadTopic    uint64
-	Oversized   uint64 // parts beyond the limit
+	BadFrames   uint64 `json:"bad_frames"` // of the wrong number of parts
+	BadSequence uint64 `json:"bad_sequence"`
+	BadTopic    uint64 `json:"bad_topic"`
+	Oversized   uint64 `json:"oversized"` // parts beyond the limit
 }
