@@ -59,6 +59,7 @@ type Options struct {
 	Fleet    Fleet
 	Bindings affinity.Store
 	Prompts  Prompts
+	Index    Index               // nil: there is no /v1/index
 	Clock    func() core.Instant // that the bindings' instants are on
 	Meter    Meter
 	Metrics  http.Handler // serves /metrics
@@ -73,6 +74,8 @@ type Server struct {
 	fleet    Fleet
 	bindings affinity.Store
 	prompts  prompts
+	index    Index
+	dumping  chan struct{} // holds a token while blocks are listed
 	clock    func() core.Instant
 	idle     core.Instant // life of a binding without use
 	history  *history.Log
@@ -91,6 +94,7 @@ func New(o Options) *Server {
 	s := &Server{
 		board: o.Board, fleet: o.Fleet, meter: o.Meter,
 		bindings: o.Bindings, clock: o.Clock, idle: o.Config.Affinity.IdleMillis.Instants(),
+		index: o.Index, dumping: make(chan struct{}, 1),
 		prompts: prompts{behind: o.Prompts, seed: maphash.MakeSeed()},
 		limits:  o.Config.Limits, version: o.Version,
 		slots: make(chan struct{}, o.Config.Limits.MaxConcurrent),
