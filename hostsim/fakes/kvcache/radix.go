@@ -184,8 +184,8 @@ func (r *Radix) Admit(prompt []uint32, ns Namespace) (Sequence, int, bool) {
 	for loaded < limit && r.host.has(ns, s.hashes[loaded]) {
 		loaded++
 	}
-	s.computed = loaded * r.cfg.BlockSize
-	s.insert()
+	s.planned = loaded * r.cfg.BlockSize
+	s.Complete()
 	return s, s.computed, true
 }
 
@@ -213,6 +213,7 @@ type branch struct {
 	ns       Namespace
 	tokens   []uint32
 	hashes   []Hash
+	planned  int   // tokens of the prompt that are computed or about to be
 	computed int   // tokens
 	own      int   // pages that are not in the tree
 	at       *page // the deepest node it uses
@@ -260,12 +261,13 @@ func (s *branch) insert() {
 
 // Schedule implements Sequence.
 func (s *branch) Schedule(limit int) int {
-	s.computed = min(len(s.tokens), s.computed+limit)
-	return len(s.tokens) - s.computed
+	s.planned = min(len(s.tokens), s.planned+limit)
+	return len(s.tokens) - s.planned
 }
 
 // Complete implements Sequence.
 func (s *branch) Complete() {
+	s.computed = s.planned
 	if !s.lost {
 		s.insert()
 	}
