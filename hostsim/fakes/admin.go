@@ -87,6 +87,9 @@ func (p *process) writeTokens(w http.ResponseWriter, keys bodyKeys) {
 	switch {
 	case keys.messages.IsArray() && !keys.prompt.Exists():
 		ids := chatIDs(keys)
+		if keys.opening.Type == gjson.False {
+			ids = ids[:len(ids)-replyOverhead]
+		}
 		reply["tokens"], reply["count"] = ids, len(ids)
 	case keys.prompt.Type == gjson.String && !keys.messages.Exists():
 		ids := appendTokens([]int{}, keys.prompt.Str)

@@ -45,7 +45,7 @@ type call struct {
 
 // bodyKeys are the raw values of the keys that matter; of a repeated key the last one counts, as in Python.
 type bodyKeys struct {
-	model, messages, prompt, tools, maxTokens, maxCompletion, n, stream, streamOptions, rid, room, transfer, salt gjson.Result
+	model, messages, prompt, tools, maxTokens, maxCompletion, n, stream, streamOptions, rid, room, transfer, salt, opening gjson.Result
 }
 
 func (k *bodyKeys) read(key, value gjson.Result) bool {
@@ -76,6 +76,8 @@ func (k *bodyKeys) read(key, value gjson.Result) bool {
 		k.transfer = value
 	case "cache_salt":
 		k.salt = value
+	case "add_generation_prompt":
+		k.opening = value
 	}
 	return true
 }

@@ -81,6 +81,8 @@ func TestKV_tokenizeIsWhatIsCounted(t *testing.T) {
 		chat := `{"model":"demo","max_tokens":1,"messages":[{"role":"user","content":[{"type":"text","text":"hello there"},{"type":"image_url","image_url":{"url":"x"}}]}],"tools":[{"a":1}]}`
 		listed := gjson.Get(s.post("/tokenize", chat).body, "count").Int()
 		require.Equal(t, gjson.Get(s.post(chatPath, chat).body, "usage.prompt_tokens").Int(), listed)
+		closed := strings.Replace(chat, `{`, `{"add_generation_prompt":false,`, 1)
+		require.Equal(t, listed-replyOverhead, gjson.Get(s.post("/tokenize", closed).body, "count").Int())
 	}
 }
 

@@ -100,10 +100,10 @@ func promptIDs(prompt gjson.Result) (prompts [][]int) {
 	}
 	var ids []int
 	prompt.ForEach(func(_, item gjson.Result) bool {
-		switch {
-		case item.Type == gjson.Number:
+		switch item.Type {
+		case gjson.Number:
 			ids = append(ids, int(item.Int()))
-		case item.Type == gjson.String:
+		case gjson.String:
 			prompts = append(prompts, appendTokens(nil, item.Str))
 		default:
 			var list []int

@@ -38,7 +38,8 @@ func (h *host) keep(e Event, withTokens bool) {
 	run := -1
 	for i, hash := range e.Hashes {
 		if h.has(e.Namespace, hash) {
-			run = h.tell(e, run, i, withTokens)
+			h.tell(e, run, i, withTokens)
+			run = -1
 			continue
 		}
 		if run < 0 {
@@ -50,10 +51,10 @@ func (h *host) keep(e Event, withTokens bool) {
 	h.shrink()
 }
 
-// tell announces blocks from..to of an event, if there are any.
-func (h *host) tell(e Event, from, to int, withTokens bool) int {
+// tell announces blocks from..to of an event; nothing when from is negative.
+func (h *host) tell(e Event, from, to int, withTokens bool) {
 	if from < 0 {
-		return -1
+		return
 	}
 	out := Event{Kind: Stored, Tier: Host, Hashes: e.Hashes[from:to], Namespace: e.Namespace}
 	if withTokens {
@@ -64,7 +65,6 @@ func (h *host) tell(e Event, from, to int, withTokens bool) int {
 		}
 	}
 	h.log.add(out)
-	return -1
 }
 
 func (h *host) shrink() {

@@ -236,7 +236,7 @@ func (r *run) repeat(q request) {
 	seq, hit, ok := r.pool.Admit(c.Prompt, kvcache.Namespace{Salt: c.Salt})
 	require.True(r.t, ok)
 	require.Equal(r.t, cached, hit, "cached tokens of %s", q.Name)
-	for seq.Schedule(r.chunk) > 0 { //nolint:revive // chunk by chunk, in one step each
+	for seq.Schedule(r.chunk) > 0 { // chunk by chunk; the chunks' stores are compared as one list
 	}
 	seq.Complete()
 	for _, tok := range answer {
