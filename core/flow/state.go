@@ -51,7 +51,10 @@ type State struct {
 func StateOf(cfg *spec.Config, router *spec.Router, views *Views, key uint64) State {
 	return State{
 		Views: views, Key: key,
-		Wants:         func(model string) Wants { return Wants(router.ModelNeeds(model)) },
+		Wants: func(model string) Wants {
+			needs := router.ModelNeeds(model)
+			return Wants{Scopes: needs.Scopes, Prefixes: needs.Prefixes}
+		},
 		SessionIdle:   uint32(cfg.BindingIdle(policy.KeySession)),
 		RoutingIdle:   uint32(cfg.BindingIdle(policy.KeyRouting)),
 		ObserveWithin: core.Instant(*cfg.State.ObserveTimeoutMillis),

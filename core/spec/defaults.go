@@ -37,7 +37,7 @@ const (
 	PolicyCacheAware     = "cache_aware"
 )
 
-// policies lists the choices of Policy.Type, pending ones included.
+// policies lists the choices of Policy.Type.
 func policies() []string {
 	return []string{
 		PolicyRoundRobin, PolicyRandom, PolicyPowerOfTwo, PolicyLoadBased, PolicyConsistentHash,

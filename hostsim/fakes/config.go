@@ -63,9 +63,10 @@ const RecordedBody = 64 << 10
 
 // Config describes one engine. The zero value of every field has a meaning, so Config{} is a fast vLLM that serves "demo".
 type Config struct {
-	Name     string    // value of the x-fake-engine header; "" is DefaultName
-	Models   []string  // served names, the first is the base model; empty is DefaultModel
-	Adapters []Adapter // LoRA adapters
+	Name     string            // value of the x-fake-engine header; "" is DefaultName
+	Headers  map[string]string // further headers of every reply
+	Models   []string          // served names, the first is the base model; empty is DefaultModel
+	Adapters []Adapter         // LoRA adapters
 	Dialect  Dialect
 	Version  string // "" is the release that Dialect names
 

@@ -47,6 +47,9 @@ func (p *process) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.handlers.Add(1)
 	defer p.handlers.Done()
 	w.Header()["X-Fake-Engine"] = p.engineID
+	for name, value := range p.cfg.Headers {
+		w.Header().Set(name, value)
+	}
 	rt, known := p.routes[r.URL.Path]
 	if known && rt.infers && r.Method == http.MethodPost {
 		rt.serve(w, r)

@@ -144,6 +144,7 @@ type Affinity struct {
 // Limits bounds what a client can make the service hold or do.
 type Limits struct {
 	MaxBodyBytes        int64 `yaml:"max_body_bytes"`
+	MaxObserveBodyBytes int64 `yaml:"max_observe_body_bytes"` // the client's own body, in an observe
 	MaxHeaderBytes      int   `yaml:"max_header_bytes"`
 	MaxHeaders          int   `yaml:"max_headers"`
 	MaxConcurrent       int   `yaml:"max_concurrent"`
@@ -181,7 +182,7 @@ func Default() Config {
 		Sync:     Sync{ExpiryMillis: 1500, Tombstones: 1024},
 		Affinity: Affinity{IdleMillis: 600_000, MaxBindings: 1 << 20, MaxBytes: 128 << 20, SweepMillis: 60_000},
 		Limits: Limits{
-			MaxBodyBytes: 1 << 20, MaxHeaderBytes: 16 << 10, MaxHeaders: 64,
+			MaxBodyBytes: 1 << 20, MaxObserveBodyBytes: 4 << 20, MaxHeaderBytes: 16 << 10, MaxHeaders: 64,
 			MaxConcurrent: 256, MaxConnections: 8192,
 			MaxContexts: 4096, MaxGauges: 1 << 20, MaxWorkersPerReport: 8192,
 			MaxAgesPerWorker: 1024, MaxStringBytes: 256,

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"errors"
+	"hash/maphash"
 	"log/slog"
 	"net"
 	"net/http"
@@ -42,17 +43,20 @@ type Fleet interface {
 	Suspect(id core.WorkerID, ago time.Duration)
 }
 
-// Meter counts requests by the route that served them.
+// Meter counts requests by the route that served them, and what became of calls.
 type Meter interface {
 	Request(route string, status int, took time.Duration)
+	Count(o Outcome, n int)
 }
 
-// Options are a Server's facts. TLS is nil for plain HTTP; the rest is required.
+// Options are a Server's facts. TLS is nil for plain HTTP and Prompts where nothing
+// knows prompts; the rest is required.
 type Options struct {
 	Config   *config.Config
 	Board    Board
 	Fleet    Fleet
 	Bindings affinity.Store
+	Prompts  Prompts
 	Clock    func() core.Instant // that the bindings' instants are on
 	Meter    Meter
 	Metrics  http.Handler // serves /metrics
@@ -66,6 +70,7 @@ type Server struct {
 	board    Board
 	fleet    Fleet
 	bindings affinity.Store
+	prompts  prompts
 	clock    func() core.Instant
 	idle     core.Instant // life of a binding without use
 	meter    Meter
@@ -83,7 +88,8 @@ func New(o Options) *Server {
 	s := &Server{
 		board: o.Board, fleet: o.Fleet, meter: o.Meter,
 		bindings: o.Bindings, clock: o.Clock, idle: o.Config.Affinity.IdleMillis.Instants(),
-		limits: o.Config.Limits, version: o.Version,
+		prompts: prompts{behind: o.Prompts, seed: maphash.MakeSeed()},
+		limits:  o.Config.Limits, version: o.Version,
 		slots: make(chan struct{}, o.Config.Limits.MaxConcurrent),
 	}
 	if o.Config.Token != "" {
@@ -130,6 +136,7 @@ func (s *Server) Drain() {
 // cuts them.
 func (s *Server) Stop(ctx context.Context) error {
 	s.draining.Store(true)
+	defer s.prompts.running.Close()
 	if err := s.http.Shutdown(ctx); err != nil {
 		return errors.Join(err, s.http.Close())
 	}
