@@ -56,9 +56,6 @@ func (r *renderer) lookup(name string, s *scope) Value {
 			return function(name)
 		}
 	}
-	if _, ok := r.macros[name]; ok {
-		return function(name)
-	}
 	return undefined{}
 }
 

@@ -28,8 +28,8 @@ func (r *renderer) call(e *call, s *scope) (Value, error) {
 		}
 		named.Set(n.name, v)
 	}
-	if _, shadowed := s.get(e.function); shadowed {
-		return nil, typeError("%s is a value, not a function", e.function)
+	if v := r.lookup(e.function, s); v != function(e.function) {
+		return nil, typeError("%s is %s, not a function", e.function, kindOf(v))
 	}
 	if m, ok := r.macros[e.function]; ok {
 		return r.macro(m, args, named)

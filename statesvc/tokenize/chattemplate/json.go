@@ -77,7 +77,7 @@ func (w *jsonWriter) value(v Value, depth int) error {
 
 func (w *jsonWriter) sequence(begin, end byte, n, depth int, each func(int) error) error {
 	if depth > maxNesting {
-		return ErrTooMuch // a template can put a list into itself
+		return ErrTooMuch
 	}
 	w.out.WriteByte(begin)
 	for i := range n {

@@ -38,6 +38,8 @@ type lexer struct {
 	tags []tag
 	// lineStart says that what follows stands at the start of a line.
 	lineStart bool
+	// lines are the line ends before counted.
+	lines, counted int
 }
 
 // lex cuts a whole template.
@@ -65,7 +67,9 @@ func (l *lexer) add(t tag) {
 	if t.kind == 't' && t.text == "" {
 		return
 	}
-	t.line = 1 + strings.Count(l.src[:l.pos], "\n")
+	l.lines += strings.Count(l.src[l.counted:l.pos], "\n")
+	l.counted = l.pos
+	t.line = 1 + l.lines
 	l.tags = append(l.tags, t)
 }
 

@@ -8,7 +8,7 @@ import (
 // methods are the methods that templates may call.
 var methods = []string{
 	"strip", "lstrip", "rstrip", "split", "startswith", "endswith", "replace", "upper", "lower",
-	"items", "keys", "values", "get", "append",
+	"items", "keys", "values", "get",
 }
 
 // isPythonMethod reports whether Python's strings, lists or mappings have an attribute
@@ -16,7 +16,7 @@ var methods = []string{
 func isPythonMethod(name string) bool {
 	return slices.Contains(methods, name) || slices.Contains([]string{
 		"copy", "clear", "pop", "popitem", "update", "setdefault", "fromkeys", "sort", "reverse", "insert",
-		"extend", "remove", "index", "count", "format", "join", "find", "title", "capitalize", "splitlines",
+		"extend", "remove", "append", "index", "count", "format", "join", "find", "title", "capitalize", "splitlines",
 	}, name) && name != "index"
 }
 
@@ -37,11 +37,6 @@ func (r *renderer) method(e *methodCall, s *scope) (Value, error) {
 		return r.stringMethod(of, e.method, args)
 	case *Dict:
 		return r.dictMethod(of, e.method, args)
-	case *List:
-		if e.method == "append" && len(args) == 1 {
-			of.Items = append(of.Items, args[0])
-			return nil, r.make(32)
-		}
 	}
 	return nil, typeError("%s has no method %s for these values", kindOf(of), e.method)
 }

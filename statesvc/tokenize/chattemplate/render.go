@@ -37,8 +37,7 @@ func (e *RaisedError) Error() string {
 // maxCalls bounds how deep macros call each other.
 const maxCalls = 32
 
-// Render gives the text for the arguments, which it may change in place as templates
-// do. It fails with the context's error, ErrTooMuch, a *RaisedError, or for what this
+// Render gives the text for the arguments, which it does not change. It fails with the context's error, ErrTooMuch, a *RaisedError, or for what this
 // package or Python cannot do with the arguments.
 func (t *Template) Render(ctx context.Context, args *Dict, limits Limits) (string, error) {
 	r := &renderer{ctx: ctx, limits: limits, root: &scope{args: args}}
@@ -168,6 +167,7 @@ func (r *renderer) node(n node, s *scope, out *strings.Builder) error {
 			r.macros = map[string]*macroNode{}
 		}
 		r.macros[n.name] = n
+		s.set(n.name, function(n.name))
 		return nil
 	case *jumpNode:
 		return jump{n.out}
