@@ -51,10 +51,8 @@ func (r *renderer) lookup(name string, s *scope) Value {
 	if v, ok := s.get(name); ok {
 		return v
 	}
-	for _, f := range functions {
-		if f == name {
-			return function(name)
-		}
+	if isFunction(name) {
+		return function(name)
 	}
 	return undefined{}
 }

@@ -321,7 +321,7 @@ func (p *exprParser) member(of expr) expr {
 	}
 	p.pos++
 	if p.sign("(") {
-		if !slices.Contains(methods, t.text) {
+		if !isMethod(t.text) {
 			p.fail("the method %s is not done", t.text)
 		}
 		args, named := p.args()
@@ -385,7 +385,7 @@ func (p *exprParser) args() (args []expr, named []namedArg) {
 
 func (p *exprParser) filter(of expr) expr {
 	f := &filter{of: of, name: p.peek().text}
-	if p.peek().kind != tokenName || !slices.Contains(filters, f.name) {
+	if p.peek().kind != tokenName || !isFilter(f.name) {
 		p.fail("the filter %q is not done", f.name)
 		return f
 	}
@@ -398,7 +398,7 @@ func (p *exprParser) filter(of expr) expr {
 
 func (p *exprParser) test(of expr) expr {
 	t := &test{of: of, negated: p.word("not"), name: p.peek().text}
-	if !slices.Contains(tests, t.name) {
+	if !isTest(t.name) {
 		p.fail("the test %q is not done", t.name)
 		return t
 	}

@@ -2,10 +2,14 @@ package chattemplate
 
 import "strings"
 
-// filters are the filters that templates may use.
-var filters = []string{
-	"trim", "tojson", "length", "count", "first", "last", "default", "d", "upper", "lower", "string", "join",
-	"list", "items", "safe", "replace", "reverse",
+// isFilter tells the filters that templates may use.
+func isFilter(name string) bool {
+	switch name {
+	case "trim", "tojson", "length", "count", "first", "last", "default", "d", "upper", "lower", "string", "join",
+		"list", "items", "safe", "replace", "reverse":
+		return true
+	}
+	return false
 }
 
 func (r *renderer) filter(e *filter, s *scope) (Value, error) {

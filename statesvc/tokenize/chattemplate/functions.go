@@ -2,15 +2,24 @@ package chattemplate
 
 import "strings"
 
-// The names that templates may use. Lists, not maps, because their order is the order
-// of a message.
-var (
-	functions = []string{"namespace", "range", "raise_exception", "dict", "strftime_now"}
-	tests     = []string{
-		"defined", "undefined", "none", "string", "mapping", "iterable", "sequence", "number", "integer", "float",
-		"boolean", "true", "false", "eq", "equalto", "in",
+// isFunction tells the functions that templates may call.
+func isFunction(name string) bool {
+	switch name {
+	case "namespace", "range", "raise_exception", "dict", "strftime_now":
+		return true
 	}
-)
+	return false
+}
+
+// isTest tells the tests that templates may use.
+func isTest(name string) bool {
+	switch name {
+	case "defined", "undefined", "none", "string", "mapping", "iterable", "sequence", "number", "integer", "float",
+		"boolean", "true", "false", "eq", "equalto", "in":
+		return true
+	}
+	return false
+}
 
 // maxRange is the longest range that Jinja's sandbox allows.
 const maxRange = 100_000

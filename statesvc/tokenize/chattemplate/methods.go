@@ -1,23 +1,29 @@
 package chattemplate
 
 import (
-	"slices"
 	"strings"
 )
 
-// methods are the methods that templates may call.
-var methods = []string{
-	"strip", "lstrip", "rstrip", "split", "startswith", "endswith", "replace", "upper", "lower",
-	"items", "keys", "values", "get",
+// isMethod tells the methods that templates may call.
+func isMethod(name string) bool {
+	switch name {
+	case "strip", "lstrip", "rstrip", "split", "startswith", "endswith", "replace", "upper", "lower",
+		"items", "keys", "values", "get":
+		return true
+	}
+	return false
 }
 
 // isPythonMethod reports whether Python's strings, lists or mappings have an attribute
-// of that name, which would hide a member of a mapping.
+// of that name, which would hide a member of a mapping. The loop variable has an index
+// of its own.
 func isPythonMethod(name string) bool {
-	return slices.Contains(methods, name) || slices.Contains([]string{
-		"copy", "clear", "pop", "popitem", "update", "setdefault", "fromkeys", "sort", "reverse", "insert",
-		"extend", "remove", "append", "index", "count", "format", "join", "find", "title", "capitalize", "splitlines",
-	}, name) && name != "index"
+	switch name {
+	case "copy", "clear", "pop", "popitem", "update", "setdefault", "fromkeys", "sort", "reverse", "insert", "extend",
+		"remove", "append", "count", "format", "join", "find", "title", "capitalize", "splitlines":
+		return true
+	}
+	return isMethod(name)
 }
 
 func (r *renderer) method(e *methodCall, s *scope) (Value, error) {

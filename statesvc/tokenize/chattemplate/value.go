@@ -250,3 +250,6 @@ func compare(a, b Value) (int, error) {
 
 // isSpace is Python's str.isspace for one character.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1C && r <= 0x1F }
+
+// TrimRight is Python's str.rstrip.
+func TrimRight(s string) string { return strings.TrimRightFunc(s, isSpace) }
