@@ -55,8 +55,12 @@ func refuse(message string) error { return &Error{Message: message} }
 // Peek reads the facts of a body, in one pass over it: that it is a JSON object,
 // and the members of its top level. Errors are of type *Error and mean status
 // 400.
-func Peek(body string, dialect Dialect) (Facts, error) {
-	r := reader{dialect: dialect, facts: Facts{Bytes: uint64(len(body)), Batch: 1, Choices: core.Known(1)}}
+func Peek(body string, dialect Dialect) (Facts, error) { return PeekFields(body, dialect, nil) }
+
+// PeekFields is Peek, and in the same pass it notes what the body has of fields.
+// With nil it looks for none.
+func PeekFields(body string, dialect Dialect, fields *Fields) (Facts, error) {
+	r := reader{dialect: dialect, fields: fields, facts: Facts{Bytes: uint64(len(body)), Batch: 1, Choices: core.Known(1)}}
 	if dialect == DialectNone {
 		return r.facts, refuse("this path is not routed")
 	}
@@ -101,6 +105,7 @@ func (f *Facts) FansOut() bool {
 type reader struct {
 	facts             Facts
 	dialect           Dialect
+	fields            *Fields // nil when none is looked for
 	seen              [memberOnce]bool
 	members           int
 	budget, overrides core.Count // max_tokens, and what goes before it
@@ -121,7 +126,9 @@ func (r *reader) read(s *scanner) (err error) {
 		}
 		switch m {
 		case memberOther:
-			r.facts.Sampling.Note(key, raw)
+			if !r.facts.Sampling.Note(key, raw) && r.fields != nil {
+				r.fields.note(key, raw)
+			}
 		case memberPrompt:
 			r.prompt = raw
 		case memberLead:

@@ -24,6 +24,7 @@ type Context struct {
 	unplaced    bool // let the host choose while no fleet is known
 	full        bool // receipts keep their full form
 	retry       bool // name spare engines for the host's transport retries
+	naming      bool // name engines to clients
 	paths       []routedPath
 	generate    string // model of bodies that name none
 
@@ -34,10 +35,14 @@ type Context struct {
 	routeTo func(asked string, adapters spec.Adapters) (spec.Target, bool) // the router's, or a test's
 	calls   uint64                                                         // to the state service so far
 	recent  recent
-	scratch []byte // what digests are made of
-	past    *past  // nil when no policy goes by history
+	scratch []byte            // what digests are made of
+	gauges  map[string]*gauge // of models whose prompts were counted, by name in the configuration
+	past    *past             // nil when no policy goes by history
 
 	fleetBy core.Instant // until when requests wait for the first fleet; 0 before any did
+
+	sessionFields, routingFields []chat.Field // of bodies, that hold keys
+	fields                       chat.Fields  // of the body being read
 
 	brief bool // see Brief
 
@@ -57,10 +62,12 @@ func NewContext(cfg *spec.Config, router *spec.Router, members *fleet.Fleet, see
 		unplaced:    cfg.OnNoState == spec.OnNoStateHost,
 		full:        cfg.Receipts == spec.ReceiptsLog,
 		retry:       cfg.TransportRetry,
+		naming:      cfg.WorkerHeader,
 		generate:    cfg.GenerateModel,
 		seed:        seed,
 		routeTo:     router.Route,
 	}
+	c.sessionFields, c.routingFields = router.Needs().SessionFields, router.Needs().RoutingFields
 	c.UseState(State{})
 	if router.Needs().History {
 		c.past = &past{table: history.New(0)}
@@ -108,6 +115,10 @@ func (c *Context) Brief() { c.brief = true }
 // a response, should carry Upstream.
 func (c *Context) NeedsUpstream() bool { return c.retry }
 
+// NamesWorkers reports whether responses name the engine. An engine's own word for
+// it must then not pass either where the machine is not asked.
+func (c *Context) NamesWorkers() bool { return c.naming }
+
 // Needs says which headers EventHeaders should carry.
 func (c *Context) Needs() spec.Needs { return c.Router.Needs() }
 
@@ -149,7 +160,7 @@ func (r *Request) dropEffects() {
 		switch e := &all[i]; e.Kind {
 		case EffectSplice, EffectRespond, EffectObserve, EffectBind, EffectFault:
 			*e = Effect{}
-		case EffectNone, EffectStrip, EffectPause, EffectContinue, EffectRoute, EffectReceipt:
+		case EffectNone, EffectStrip, EffectPause, EffectContinue, EffectRoute, EffectReceipt, EffectWorker:
 		}
 	}
 }

@@ -116,9 +116,9 @@ func (g *Guard) guard(defaults *pressure.Guard) *pressure.Guard {
 func (r *Router) needKey(key policy.KeySource) {
 	switch key {
 	case policy.KeySession:
-		r.needs.Session = r.headers.session
+		r.needs.Session, r.needs.SessionFields = r.headers.session, r.headers.sessionFields
 	case policy.KeyRouting:
-		r.needs.Routing = r.headers.routing
+		r.needs.Routing, r.needs.RoutingFields = r.headers.routing, r.headers.routingFields
 	case policy.KeyPrefix:
 	}
 }

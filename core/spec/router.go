@@ -10,6 +10,7 @@ import (
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/bucket"
+	"github.com/pointsman/pointsman/core/chat"
 	"github.com/pointsman/pointsman/core/policy"
 )
 
@@ -52,6 +53,7 @@ type Router struct {
 	models    []*routed // sorted by name
 	directory directory // of the models, by their names and aliases
 	members   []core.WorkerID
+	services  []string
 	needs     Needs
 	headers   keyHeaders
 }
@@ -63,6 +65,10 @@ type Needs struct {
 	Routing string // header of the routing key
 	TTFT    string // header of the target for the time to first token
 	TPS     string // header of the target for tokens per second
+
+	// Members of the body that hold a key when its header does not, in order of
+	// preference; none where the key is not needed.
+	SessionFields, RoutingFields []chat.Field
 
 	Bindings bool     // some policy binds keys
 	Prefixes []string // the prefix sources of the state service that policies ask, sorted
@@ -80,6 +86,31 @@ type ModelNeeds struct {
 	// History says that some policy goes by what was sent where, which the context
 	// knows itself.
 	History bool
+	// Lengths says when the service is to count the prompt.
+	Lengths Lengths
+}
+
+// Lengths says when a model's prompts are counted by the state service.
+type Lengths uint8
+
+// The choices.
+const (
+	LengthsEstimated Lengths = iota // never
+	LengthsAmbiguous                // when an estimate leaves open which buckets take the request
+	LengthsExact                    // always
+)
+
+// lengths says when a model's prompts are counted.
+func (c *Config) lengths(m *Model) Lengths {
+	switch {
+	case c.State == nil || !m.bounded():
+		return LengthsEstimated
+	case m.Tokens == TokensEstimate:
+		return LengthsEstimated
+	case m.Tokens == TokensAmbiguous:
+		return LengthsAmbiguous
+	}
+	return LengthsExact
 }
 
 // place is where a policy stands.
@@ -88,8 +119,12 @@ type place struct {
 	stage         core.Stage
 }
 
-// keyHeaders are the headers that keys are in, needed or not.
-type keyHeaders struct{ session, routing string }
+// keyHeaders are the headers and the members of bodies that keys are in, needed or
+// not.
+type keyHeaders struct {
+	session, routing             string
+	sessionFields, routingFields []chat.Field
+}
 
 func (c *Config) keyHeaders() keyHeaders {
 	name := func(h *KeyHeader, otherwise string) string {
@@ -98,20 +133,40 @@ func (c *Config) keyHeaders() keyHeaders {
 		}
 		return strings.ToLower(h.Header)
 	}
-	return keyHeaders{name(c.Session, DefaultSessionHeader), name(c.RoutingKey, DefaultRoutingHeader)}
+	return keyHeaders{
+		name(c.Session, DefaultSessionHeader), name(c.RoutingKey, DefaultRoutingHeader),
+		c.Session.fields(), c.RoutingKey.fields(),
+	}
+}
+
+// fields are the members of a body that hold the key.
+func (h *KeyHeader) fields() (list []chat.Field) {
+	if h == nil || h.BodyFields == nil {
+		return nil
+	}
+	for _, name := range *h.BodyFields {
+		if f, ok := chat.ParseField(name); ok {
+			list = append(list, f)
+		}
+	}
+	return list
 }
 
 // Build makes the router of a valid configuration.
 func Build(cfg *Config, h Handles) (*Router, error) {
 	r := &Router{headers: cfg.keyHeaders()}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Models)) {
-		if err := r.add(name, cfg.Models[name], h); err != nil {
+		m := cfg.Models[name]
+		if err := r.add(name, m, h); err != nil {
 			return nil, fmt.Errorf("models.%s: %w", name, err)
 		}
+		r.building().needs.Lengths = cfg.lengths(&m)
 	}
 	r.directory.sort()
 	slices.Sort(r.members)
 	r.members = slices.Compact(r.members)
+	slices.Sort(r.services)
+	r.services = slices.Compact(r.services)
 	return r, nil
 }
 
@@ -195,6 +250,10 @@ func (r *Router) group(at place, g *Group, h Handles) (bucket.Group, error) {
 		members = bucket.Only(ids...)
 		r.members = append(r.members, ids...)
 	}
+	if g.WorkerServices != nil {
+		members = members.Behind(*g.WorkerServices...)
+		r.services = append(r.services, *g.WorkerServices...)
+	}
 	return bucket.Group{Members: members, Policy: p}, nil
 }
 
@@ -242,3 +301,35 @@ func (r *Router) ModelNeeds(model string) ModelNeeds {
 
 // Members lists the worker IDs that groups name, sorted and without repeats.
 func (r *Router) Members() []core.WorkerID { return r.members }
+
+// Roll says who is in a fleet.
+type Roll interface {
+	// Has reports whether a worker of that ID is.
+	Has(id core.WorkerID) bool
+	// Behind reports whether a worker behind that Kubernetes Service is.
+	Behind(service string) bool
+}
+
+// Missing says in one line what groups name and a fleet does not have, empty for
+// nothing.
+func (r *Router) Missing(fleet Roll) string {
+	var ids, services []string
+	for _, id := range r.members {
+		if !fleet.Has(id) {
+			ids = append(ids, string(id))
+		}
+	}
+	for _, s := range r.services {
+		if !fleet.Behind(s) {
+			services = append(services, s)
+		}
+	}
+	var parts []string
+	if len(ids) > 0 {
+		parts = append(parts, "groups name workers the fleet does not have: "+strings.Join(ids, ", "))
+	}
+	if len(services) > 0 {
+		parts = append(parts, "groups name services that no worker is behind: "+strings.Join(services, ", "))
+	}
+	return strings.Join(parts, "; ")
+}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/core/chat"
 	"github.com/pointsman/pointsman/core/policy"
 )
 
@@ -150,7 +151,7 @@ func (v *validator) keyHeader(at string, h *KeyHeader, key policy.KeySource) {
 		return
 	}
 	switch {
-	case h.Header == "" && h.IdleSecs != nil:
+	case h.Header == "" && (h.IdleSecs != nil || h.BodyFields != nil):
 	case h.Header == "":
 		v.add(at+".header", "is required", "name the header, or leave "+at+" out for the default one")
 	case !headerName(h.Header):
@@ -162,9 +163,26 @@ func (v *validator) keyHeader(at string, h *KeyHeader, key policy.KeySource) {
 		v.add(at, "has no effect: no policy uses such keys", `leave it out or use "consistent_hash" with such a "key"`)
 		return
 	}
+	v.bodyFields(at+".body_fields", h.BodyFields)
 	v.between(at+".idle_secs", h.IdleSecs, 1, maxIdle)
 	if v.whole.models && h.IdleSecs != nil && !v.bound[key] {
 		v.add(at+".idle_secs", "has no effect: no policy binds such keys", "leave it out")
+	}
+}
+
+func (v *validator) bodyFields(at string, names *[]string) {
+	if names == nil {
+		return
+	}
+	if len(*names) == 0 {
+		v.add(at, "an empty list has no effect", "leave it out")
+	}
+	for i, name := range *names {
+		if _, ok := chat.ParseField(name); !ok {
+			v.add(index(at, i), strconv.Quote(name)+" is not a member that can be a key", use(chat.FieldNames()...))
+		} else if slices.Contains((*names)[:i], name) {
+			v.add(index(at, i), strconv.Quote(name)+" stands twice", "keep one")
+		}
 	}
 }
 

@@ -178,7 +178,7 @@ func (w *Worker) setText(f field) error {
 		w.Adapters = append(w.Adapters, core.Adapter{})
 		return decodeAdapter(f.raw, &w.Adapters[len(w.Adapters)-1])
 	}
-	if f.number > 4 && f.number != 10 {
+	if f.number > 4 && f.number != 10 && f.number != 12 {
 		return nil
 	}
 	s, err := text(f.raw)
@@ -191,6 +191,8 @@ func (w *Worker) setText(f field) error {
 		w.Models = append(w.Models, s)
 	case 10:
 		w.Version = s
+	case 12:
+		w.Services = append(w.Services, s)
 	}
 	return err
 }
@@ -207,6 +209,8 @@ func (w *Worker) setNumber(f field) {
 		w.Draining = f.num != 0
 	case 9:
 		w.Recoveries = f.num
+	case 11:
+		w.Aborts = f.num != 0
 	}
 }
 

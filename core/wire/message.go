@@ -59,9 +59,11 @@ type Worker struct {
 	Adapters   []core.Adapter
 	Stage      core.Stage
 	Version    string // version group
+	Services   []string
 	Generation uint64
 	Healthy    bool
 	Draining   bool
+	Aborts     bool // by rid
 	Recoveries uint64
 }
 

@@ -744,7 +744,11 @@ type Worker struct {
 	// Number of times a health probe recovered; a rise half-opens breakers at once.
 	Recoveries uint64 `protobuf:"varint,9,opt,name=recoveries,proto3" json:"recoveries,omitempty"`
 	// Version group: a prefill engine pairs with decode engines of its own group.
-	VersionGroup  string `protobuf:"bytes,10,opt,name=version_group,json=versionGroup,proto3" json:"version_group,omitempty"`
+	VersionGroup string `protobuf:"bytes,10,opt,name=version_group,json=versionGroup,proto3" json:"version_group,omitempty"`
+	// The engine ends a request whose rid it is told: POST /abort_request (SGLang).
+	Aborts bool `protobuf:"varint,11,opt,name=aborts,proto3" json:"aborts,omitempty"`
+	// Kubernetes Services the engine is behind, namespace/name.
+	Services      []string `protobuf:"bytes,12,rep,name=services,proto3" json:"services,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -847,6 +851,20 @@ func (x *Worker) GetVersionGroup() string {
 		return x.VersionGroup
 	}
 	return ""
+}
+
+func (x *Worker) GetAborts() bool {
+	if x != nil {
+		return x.Aborts
+	}
+	return false
+}
+
+func (x *Worker) GetServices() []string {
+	if x != nil {
+		return x.Services
+	}
+	return nil
 }
 
 // Adapter is a LoRA adapter that a worker serves under its own name.
@@ -1395,9 +1413,12 @@ func (x *ObserveRequest) GetScopes() []*Scope {
 type ObserveReply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absent when not asked for or not known.
-	Tokens        *uint64    `protobuf:"varint,1,opt,name=tokens,proto3,oneof" json:"tokens,omitempty"`
-	Lookups       []*Lookup  `protobuf:"bytes,2,rep,name=lookups,proto3" json:"lookups,omitempty"`
-	Bindings      []*Binding `protobuf:"bytes,3,rep,name=bindings,proto3" json:"bindings,omitempty"`
+	Tokens   *uint64    `protobuf:"varint,1,opt,name=tokens,proto3,oneof" json:"tokens,omitempty"`
+	Lookups  []*Lookup  `protobuf:"bytes,2,rep,name=lookups,proto3" json:"lookups,omitempty"`
+	Bindings []*Binding `protobuf:"bytes,3,rep,name=bindings,proto3" json:"bindings,omitempty"`
+	// True when tokens were asked for and the service has nothing to count this
+	// model's prompts with: the context asks again after a while only.
+	Uncounted     bool `protobuf:"varint,4,opt,name=uncounted,proto3" json:"uncounted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1451,6 +1472,13 @@ func (x *ObserveReply) GetBindings() []*Binding {
 		return x.Bindings
 	}
 	return nil
+}
+
+func (x *ObserveReply) GetUncounted() bool {
+	if x != nil {
+		return x.Uncounted
+	}
+	return false
 }
 
 // Lookup is the answer of one cache source.
@@ -1841,7 +1869,7 @@ const file_pointsman_proto_rawDesc = "" +
 	"\x06states\x18\a \x03(\v2\x19.pointsman.v1.WorkerStateR\x06states\x124\n" +
 	"\ahistory\x18\b \x01(\v2\x15.pointsman.v1.HistoryH\x00R\ahistory\x88\x01\x01B\n" +
 	"\n" +
-	"\b_history\"\xc3\x02\n" +
+	"\b_history\"\xf7\x02\n" +
 	"\x06Worker\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x16\n" +
@@ -1857,7 +1885,9 @@ const file_pointsman_proto_rawDesc = "" +
 	"recoveries\x18\t \x01(\x04R\n" +
 	"recoveries\x12#\n" +
 	"\rversion_group\x18\n" +
-	" \x01(\tR\fversionGroup\"1\n" +
+	" \x01(\tR\fversionGroup\x12\x16\n" +
+	"\x06aborts\x18\v \x01(\bR\x06aborts\x12\x1a\n" +
+	"\bservices\x18\f \x03(\tR\bservices\"1\n" +
 	"\aAdapter\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\tR\x04base\"\xa8\x01\n" +
@@ -1916,11 +1946,12 @@ const file_pointsman_proto_rawDesc = "" +
 	"\asources\x18\a \x03(\tR\asources\x12+\n" +
 	"\x06scopes\x18\b \x03(\v2\x13.pointsman.v1.ScopeR\x06scopesJ\x04\b\t\x10\n" +
 	"J\x04\b\n" +
-	"\x10\v\"\x99\x01\n" +
+	"\x10\v\"\xb7\x01\n" +
 	"\fObserveReply\x12\x1b\n" +
 	"\x06tokens\x18\x01 \x01(\x04H\x00R\x06tokens\x88\x01\x01\x12.\n" +
 	"\alookups\x18\x02 \x03(\v2\x14.pointsman.v1.LookupR\alookups\x121\n" +
-	"\bbindings\x18\x03 \x03(\v2\x15.pointsman.v1.BindingR\bbindingsB\t\n" +
+	"\bbindings\x18\x03 \x03(\v2\x15.pointsman.v1.BindingR\bbindings\x12\x1c\n" +
+	"\tuncounted\x18\x04 \x01(\bR\tuncountedB\t\n" +
 	"\a_tokens\"\xb4\x01\n" +
 	"\x06Lookup\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x125\n" +

@@ -98,3 +98,4 @@ func (f blindFleet) Suspect(id core.WorkerID, _ time.Duration) {}
 type noMeter struct{}
 
 func (noMeter) Request(string, int, time.Duration) {}
+func (noMeter) Count(server.Outcome, int)          {}

@@ -155,6 +155,16 @@ func RemoveRequestHeader(name string) error {
 	return proxyRemoveHeaderMapValue(headersRequest, name).err()
 }
 
+// SetResponseHeader replaces a response header, or adds it.
+func SetResponseHeader(name, value string) error {
+	return proxyReplaceHeaderMapValue(headersResponse, name, value).err()
+}
+
+// RemoveResponseHeader removes a response header.
+func RemoveResponseHeader(name string) error {
+	return proxyRemoveHeaderMapValue(headersResponse, name).err()
+}
+
 // Property reads a property. The path has a zero byte between its parts.
 func Property(path string) ([]byte, error) {
 	expect(nil)

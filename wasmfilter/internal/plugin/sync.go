@@ -3,7 +3,6 @@ package plugin
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/spec"
@@ -186,15 +185,9 @@ func (s *syncer) fail(reason string) {
 // checkMembers warns of configured members that the fleet does not have, each
 // set once.
 func (p *plugin) checkMembers() {
-	var missing []string
-	for _, id := range p.flow.Router.Members() {
-		if !p.flow.Fleet.Has(id) {
-			missing = append(missing, string(id))
-		}
-	}
-	text := strings.Join(missing, ", ")
+	text := p.flow.Router.Missing(p.flow.Fleet)
 	if text != p.missing && text != "" {
-		logf(abi.LevelWarn, "groups name workers the fleet does not have: %s", text)
+		abi.Log(abi.LevelWarn, text)
 	}
 	p.missing = text
 }
