@@ -71,11 +71,13 @@ func peakOf(input core.Tokens, output core.Count) (peak core.Count, fits bool) {
 
 func (r *Request) onResponse(ev *Event) {
 	if r.phase != phaseRouted || ev.Own {
+		r.noteAnswer(ev)
 		r.nameWorker("")
 		return
 	}
 	r.follow(ev)
 	r.nameWorker(r.named[0].ID)
+	r.noteAnswer(ev)
 	if ev.Failure {
 		r.ctx.Counters.add(EngineFailures)
 		r.ctx.Fleet.Unanswered(&r.charge, ev.Now)
@@ -112,6 +114,10 @@ func (r *Request) onDone(ev *Event) {
 		r.ctx.Fleet.Release(&r.charge, ev.End, ev.Now)
 		r.ctx.Counters.add(ChargesReleased)
 	}
+	abort, needed := r.abortion(ev)
 	r.phase = phaseOver
 	r.ctx.recycle(r)
+	if needed { // after what the request holds was let go of
+		r.effects = append(r.effects, abort)
+	}
 }

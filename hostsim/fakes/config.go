@@ -83,6 +83,10 @@ type Config struct {
 	BlockSize           int // tokens per KV block; 0 is DefaultBlockSize
 	KVBlocks            int // blocks per rank; 0 is DefaultKVBlocks or what MaxModelLen needs, if that is more
 
+	// KeepOrphans has the engine not notice that a client left: the request goes on to its end, or until /abort_request
+	// names it. SGLang only.
+	KeepOrphans bool
+
 	Role          Role // "" is Plain
 	BootstrapPort int  // reported by a prefill engine; 0 is DefaultBootstrapPort
 
@@ -132,6 +136,9 @@ func (c Config) validate() error {
 	}
 	if c.Dialect != VLLM && c.Dialect != SGLang {
 		bad("dialect", "unknown value %d, use VLLM or SGLang", int(c.Dialect))
+	}
+	if c.KeepOrphans && c.Dialect != SGLang {
+		bad("keep_orphans", "needs the dialect whose requests can be aborted by rid, use SGLang")
 	}
 	if !slices.Contains([]Role{Plain, Prefill, Decode}, c.Role) {
 		bad("role", "unknown value %q, use null, prefill or decode", string(c.Role))

@@ -34,10 +34,17 @@ type service struct {
 	calls   int    // syncs that came in
 	fault   error
 
+	aborts   []abort // not printed yet
 	bindings bindings
 	holding  bool     // answers to requests' calls wait
 	held     []func() // answers that wait
 }
+
+// abort is one that an engine was told.
+type abort struct{ address, rid string }
+
+// Abort implements Service.
+func (s *service) Abort(address, rid string) { s.aborts = append(s.aborts, abort{address, rid}) }
 
 func newService(clock *hostsim.ManualClock) *service {
 	return &service{clock: clock, given: map[core.WorkerID]string{}, replica: 1}
