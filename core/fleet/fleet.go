@@ -112,6 +112,14 @@ func (f *Fleet) ByAddress(address string) *core.Worker {
 	return nil
 }
 
+// Member gives the member of that ID, nil when there is none.
+func (f *Fleet) Member(id core.WorkerID) *core.Worker {
+	if r := f.rows[id]; r != nil {
+		return r.worker
+	}
+	return nil
+}
+
 // Has reports whether the fleet has a member of that ID.
 func (f *Fleet) Has(id core.WorkerID) bool { return f.rows[id] != nil }
 

@@ -107,13 +107,9 @@ func renamedKeys() map[string]refusal {
 }
 
 // refusedPolicy explains why a policy name cannot be honoured: the dropped ones
-// of POLICY_DESIGN section 7 with their replacement, those not offered yet, and
-// names nobody knows.
+// of POLICY_DESIGN section 7 with their replacement, and names nobody knows.
 func refusedPolicy(name string, offered []string) refusal {
 	quoted := strconv.Quote(name)
-	if slices.Contains(policies(), name) {
-		return refusal{quoted + " is not in this version", use(offered...)}
-	}
 	switch name {
 	case "fused_score", "score_policy":
 		return refusal{quoted + " is dropped: policies do not add up scores", "use power_of_two"}

@@ -71,16 +71,46 @@ type Needs struct {
 	SessionFields, RoutingFields []chat.Field
 
 	Bindings bool     // some policy binds keys
-	Prefixes []string // the prefix sources that policies ask, sorted
+	Prefixes []string // the prefix sources of the state service that policies ask, sorted
+	History  bool     // some policy goes by what was sent where
 }
 
-// ModelNeeds are what the policies of one model ask of the state service.
+// ModelNeeds are what the policies of one model ask, of the state service but for
+// History.
 type ModelNeeds struct {
 	// Scopes are where a request's keys may be bound, in the order of buckets and
 	// stages in the configuration. A request fills in its key of the kind.
 	Scopes []policy.Scope
 	// Prefixes are the prefix sources, sorted.
 	Prefixes []string
+	// History says that some policy goes by what was sent where, which the context
+	// knows itself.
+	History bool
+	// Lengths says when the service is to count the prompt.
+	Lengths Lengths
+}
+
+// Lengths says when a model's prompts are counted by the state service.
+type Lengths uint8
+
+// The choices.
+const (
+	LengthsEstimated Lengths = iota // never
+	LengthsAmbiguous                // when an estimate leaves open which buckets take the request
+	LengthsExact                    // always
+)
+
+// lengths says when a model's prompts are counted.
+func (c *Config) lengths(m *Model) Lengths {
+	switch {
+	case c.State == nil || !m.bounded():
+		return LengthsEstimated
+	case m.Tokens == TokensEstimate:
+		return LengthsEstimated
+	case m.Tokens == TokensAmbiguous:
+		return LengthsAmbiguous
+	}
+	return LengthsExact
 }
 
 // place is where a policy stands.
@@ -126,9 +156,11 @@ func (h *KeyHeader) fields() (list []chat.Field) {
 func Build(cfg *Config, h Handles) (*Router, error) {
 	r := &Router{headers: cfg.keyHeaders()}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Models)) {
-		if err := r.add(name, cfg.Models[name], h); err != nil {
+		m := cfg.Models[name]
+		if err := r.add(name, m, h); err != nil {
 			return nil, fmt.Errorf("models.%s: %w", name, err)
 		}
+		r.building().needs.Lengths = cfg.lengths(&m)
 	}
 	r.directory.sort()
 	slices.Sort(r.members)

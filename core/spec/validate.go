@@ -15,7 +15,7 @@ import (
 // Validate lists everything about cfg that cannot be honoured, as Problems, nil
 // when there is nothing. It does not change cfg.
 func Validate(cfg *Config) error {
-	return validate(cfg, readable{fleet: true, models: true}, pending()).err()
+	return validate(cfg, readable{fleet: true, models: true}, fed()).err()
 }
 
 // readable says what of a document could be decoded whole.
@@ -26,9 +26,9 @@ type readable struct {
 
 // validate does the work of Validate. It leaves out what follows from parts that
 // could not be read.
-func validate(cfg *Config, whole readable, refused []string) Problems {
+func validate(cfg *Config, whole readable, sources []string) Problems {
 	v := validator{
-		cfg: cfg, whole: whole, refused: refused, workers: map[string]*Worker{},
+		cfg: cfg, whole: whole, sources: sources, workers: map[string]*Worker{},
 		keys: map[policy.KeySource]bool{}, bound: map[policy.KeySource]bool{}, services: map[string]bool{},
 	}
 	v.root()
@@ -47,7 +47,7 @@ type validator struct {
 	problems Problems
 	workers  map[string]*Worker // static ones, by ID
 	whole    readable
-	refused  []string                  // policies that are not offered
+	sources  []string                  // prefix sources that are fed; nil is all
 	keys     map[policy.KeySource]bool // those that policies use
 	bound    map[policy.KeySource]bool // those that policies bind
 	services map[string]bool           // those that groups name

@@ -14,13 +14,7 @@ func (v *validator) model(name string, m Model) {
 	if strings.TrimSpace(name) == "" {
 		v.add(at, "a model needs a name", "write the name clients ask for")
 	}
-	switch m.Tokens {
-	case "", TokensEstimate:
-	case "exact", "ambiguous":
-		v.add(at+".tokens", strconv.Quote(m.Tokens)+" needs a tokenizer in the state service, which this version does not have", `use "estimate"`)
-	default:
-		v.add(at+".tokens", strconv.Quote(m.Tokens)+" is not a choice", `use "estimate"`)
-	}
+	v.tokens(at+".tokens", &m)
 	if len(m.Buckets) == 0 {
 		v.add(at+".buckets", "no bucket", "list at least one")
 	}
@@ -37,6 +31,28 @@ func (v *validator) model(name string, m Model) {
 		}
 		v.bucket(path, name, b)
 	}
+}
+
+func (v *validator) tokens(at string, m *Model) {
+	switch m.Tokens {
+	case "", TokensEstimate:
+	case TokensExact, TokensAmbiguous:
+		if v.whole.fleet && v.cfg.State == nil {
+			v.add(at, strconv.Quote(m.Tokens)+" needs a state service, which counts the tokens", `add "state", or use "estimate"`)
+		}
+		if v.whole.models && !m.bounded() {
+			v.add(at, strconv.Quote(m.Tokens)+" has no effect: no bucket has a bound on lengths", "give a bucket limits or max_context_tokens, or leave it out")
+		}
+	default:
+		v.add(at, strconv.Quote(m.Tokens)+" is not a choice", `use "exact", "ambiguous" or "estimate"`)
+	}
+}
+
+// bounded reports whether the length of a prompt matters to any bucket.
+func (m *Model) bounded() bool {
+	return slices.ContainsFunc(m.Buckets, func(b Bucket) bool {
+		return b.MaxContextTokens != nil || b.Limits != nil && (b.Limits.Min != nil || b.Limits.Max != nil)
+	})
 }
 
 // served reports whether a static worker serves the model.

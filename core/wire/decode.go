@@ -101,7 +101,7 @@ func DecodeSyncReply(msg []byte) (*SyncReply, error) {
 // every tick: what it held is overwritten, but for the workers, whose texts and
 // lists are new. After an error the reply holds nothing of use.
 func (r *SyncReply) Decode(msg []byte) error {
-	*r = SyncReply{Removed: r.Removed[:0], States: r.States[:0]}
+	*r = SyncReply{Removed: r.Removed[:0], States: r.States[:0], History: History{Runs: r.History.Runs[:0]}}
 	rest := fields(msg)
 	var f field
 	for {
@@ -140,6 +140,8 @@ func (r *SyncReply) take(f *field) error {
 	case f.number == 7 && f.kind == protowire.BytesType:
 		s, former := r.nextState()
 		return decodeState(f.raw, s, former)
+	case f.number == 8 && f.kind == protowire.BytesType:
+		return r.History.decode(f.raw)
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ type process struct {
 	ranks    []*scheduler
 	totals   totals
 	inflight *inflightTable
+	kv       *prefixCache // nil without Config.KV
 	ordinal  atomic.Uint64
 	nextRank atomic.Uint64
 	frozen   atomic.Pointer[snapshot] // what the load endpoints report while metrics are stuck
@@ -96,6 +97,7 @@ func (p *process) kill() {
 	p.end()              // no closed connection ends an orphan
 	p.conns.Wait()
 	p.handlers.Wait()
+	p.kv.close()
 }
 
 func (p *process) countConn(_ net.Conn, state http.ConnState) {

@@ -156,6 +156,7 @@ func (w *Worker) check(path string, maxBytes int, p *Problems) {
 	if w.Metrics.Path != "" {
 		checkPath(path+".metrics.path", w.Metrics.Path, p)
 	}
+	w.KV.check(path+".kv", p)
 }
 
 // checkGroups checks what sorts engines into groups.

@@ -132,6 +132,10 @@ func (c *Client) getJSON(ctx context.Context, path string, timeout time.Duration
 func (c *Client) tryJSON(ctx context.Context, path string, timeout time.Duration, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	return c.readJSON(ctx, path, into)
+}
+
+func (c *Client) readJSON(ctx context.Context, path string, into any) error {
 	body, err := c.get(ctx, path, maxInfoBytes)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ func toProto(r *wire.SyncReply) *wirepb.SyncReply {
 		Workers: make([]*wirepb.Worker, len(r.Workers)),
 		States:  make([]*wirepb.WorkerState, len(r.States)),
 	}
+	out.History = protoHistory(&r.History)
 	for _, id := range r.Removed {
 		out.Removed = append(out.Removed, string(id))
 	}

@@ -36,7 +36,8 @@ type syncer struct {
 	call    uint32       // the host's number of the last call
 	since   core.Instant // when the last call began
 	began   bool
-	failing bool // the last call failed; logged once
+	failing bool         // the last call failed; logged once
+	news    wire.History // how much of others' history is known; without runs
 	done    counter
 	failed  counter
 }
@@ -112,6 +113,7 @@ func (s *syncer) fill(p *plugin, now core.Instant) {
 		r.Workers = p.flow.Fleet.Gauges(r.Workers, now, s.tick)
 		r.Used = p.flow.UsedBindings(r.Used[:0])
 	}
+	s.tell(p)
 	s.buffer = wire.AppendSyncRequest(s.buffer[:0], r)
 }
 
@@ -146,6 +148,7 @@ func (s *syncer) reply(p *plugin, call uint32, headers, size int) {
 		s.fail(err.Error())
 		return
 	}
+	s.hear(p)
 	s.done.add(1)
 	if s.failing {
 		s.failing = false
