@@ -1,7 +1,9 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -69,7 +71,7 @@ func (s *Server) indexMatch(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var q matchQuery
-	if err := json.Unmarshal(body, &q); err != nil {
+	if err := decodeStrictly(body, &q); err != nil {
 		fail(w, http.StatusBadRequest, "bad_request", `want {"tokens":[numbers],"salt":text,"lora":text}: `+err.Error())
 		return
 	}
@@ -89,6 +91,19 @@ func (s *Server) indexMatch(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	writeJSON(w, http.StatusOK, list)
+}
+
+// decodeStrictly reads one JSON value without unknown keys.
+func decodeStrictly(body []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if d.More() {
+		return errors.New("there is something after it")
+	}
+	return nil
 }
 
 func match(m *pump.Match) matchEntry {

@@ -28,14 +28,16 @@ class Cache:
         self.rng = rng
         self.blocks = {}  # hash -> (parent hash or None, tokens)
         self.paths = {}  # tokens of a whole path -> hashes of its blocks
+        self.order = []  # paths as they came
 
     def name(self, path):
         return self.paths.get(path, (None,))[-1] if path else None
 
     def store(self):
         """Extends a random held path, or begins one, by up to eight blocks."""
-        held = [p for p, hashes in self.paths.items() if all(h in self.blocks for h in hashes)]
-        path = self.rng.choice(held) if held and self.rng.random() < 0.6 else ()
+        path = self.rng.choice(self.order[-200:]) if self.order and self.rng.random() < 0.6 else ()
+        if not all(h in self.blocks for h in self.paths.get(path, ())):
+            path = ()
         parent, hashes, tokens = self.name(path), [], []
         known = list(self.paths.get(path, ()))
         for _ in range(self.rng.randint(1, 8)):
@@ -45,6 +47,7 @@ class Cache:
             known.append(name)
             path = path + tuple(block)
             self.paths[path] = tuple(known)
+            self.order.append(path)
             hashes.append(name)
             tokens += block
         return {"type": "BlockStored", "block_hashes": hashes, "parent_block_hash": parent,
@@ -66,8 +69,8 @@ class Cache:
     def truth(self, most):
         """Depths in blocks of paths that were ever stored, the last ones first."""
         out = []
-        for path, hashes in list(self.paths.items())[-most:]:
-            depth = 0
+        for path in self.order[max(len(self.order) - most, 0):]:
+            hashes, depth = self.paths[path], 0
             while depth < len(hashes) and hashes[depth] in self.blocks:
                 depth += 1
             out.append({"tokens": list(path) + [1], "depth": depth})
