@@ -22,8 +22,13 @@ type Facts struct {
 	// body. Where the body keeps a system prompt apart it is a copy of both, of
 	// a bounded length.
 	Prompt string
-	Bytes  uint64 // body length
-	Data   uint64 // bytes of images and other payloads, which are not prompt text
+	Lead   int    // bytes of Prompt that are the system prompt a body keeps apart
+	Tools  string // JSON text of the tools, which templates put before the prompt; a part of the body
+	// Template is the JSON texts of what else a chat template reads, one after the
+	// other; a part of the body when it is one.
+	Template string
+	Bytes    uint64 // body length
+	Data     uint64 // bytes of images and other payloads, which are not prompt text
 
 	Choices core.Count // answers per sequence: n, one when absent, unknown when unreadable
 	Batch   uint64     // sequences in the body, at least one
@@ -130,6 +135,10 @@ func (r *reader) read(s *scanner) (err error) {
 			r.lead = raw
 		case memberIDs:
 			r.ids = raw
+		case memberTools:
+			r.facts.Tools = raw
+		case memberTemplate:
+			r.facts.Template = joined(r.facts.Template, raw)
 		case memberSamplingParams:
 			r.seen[m] = true
 			r.params, err = readParams(raw, s.at-len(raw))
@@ -145,6 +154,14 @@ func (r *reader) read(s *scanner) (err error) {
 		return err == nil
 	})
 	return err
+}
+
+// joined puts one text behind another, of which most bodies have none.
+func joined(texts, next string) string {
+	if texts == "" {
+		return next
+	}
+	return texts + next
 }
 
 // plainKey takes the escapes out of a key as it stands in the body.
@@ -185,7 +202,7 @@ func (r *reader) takeAny(m member, key, raw string) (err error) {
 		if value.IsArray() {
 			r.facts.Salt = strings.Clone(raw)
 		}
-	case memberPrompt, memberLead, memberIDs, memberSamplingParams, memberMedia, memberOnce, memberOther:
+	case memberPrompt, memberLead, memberIDs, memberTools, memberTemplate, memberSamplingParams, memberMedia, memberOnce, memberOther:
 	}
 	return err
 }
@@ -248,7 +265,7 @@ func (r *reader) concludePrompt() {
 	}
 	if !isNull(r.lead) {
 		lead := r.lead[:min(len(r.lead), keepLead)]
-		f.Prompt = lead + f.Prompt[:min(len(f.Prompt), keepLead-len(lead))]
+		f.Prompt, f.Lead = lead+f.Prompt[:min(len(f.Prompt), keepLead-len(lead))], len(lead)
 	}
 	switch r.dialect {
 	case DialectCompletions, DialectGenerate, DialectEmbeddings:

@@ -20,7 +20,9 @@ const (
 )
 
 // FieldNames lists the fields as configuration spells them, in their order.
-func FieldNames() []string { return []string{"user", "session_id", "prompt_cache_key", "metadata.user_id"} }
+func FieldNames() []string {
+	return []string{"user", "session_id", "prompt_cache_key", "metadata.user_id"}
+}
 
 // ParseField reads a field's name in configuration.
 func ParseField(name string) (Field, bool) {

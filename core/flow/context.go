@@ -6,6 +6,7 @@ import (
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/chat"
 	"github.com/pointsman/pointsman/core/fleet"
+	"github.com/pointsman/pointsman/core/history"
 	"github.com/pointsman/pointsman/core/receipt"
 	"github.com/pointsman/pointsman/core/spec"
 	"github.com/pointsman/pointsman/core/wire"
@@ -34,7 +35,9 @@ type Context struct {
 	routeTo func(asked string, adapters spec.Adapters) (spec.Target, bool) // the router's, or a test's
 	calls   uint64                                                         // to the state service so far
 	recent  recent
-	scratch []byte // what digests are made of
+	scratch []byte            // what digests are made of
+	gauges  map[string]*gauge // of models whose prompts were counted, by name in the configuration
+	past    *past             // nil when no policy goes by history
 
 	fleetBy core.Instant // until when requests wait for the first fleet; 0 before any did
 
@@ -66,6 +69,9 @@ func NewContext(cfg *spec.Config, router *spec.Router, members *fleet.Fleet, see
 	}
 	c.sessionFields, c.routingFields = router.Needs().SessionFields, router.Needs().RoutingFields
 	c.UseState(State{})
+	if router.Needs().History {
+		c.past = &past{table: history.New(0)}
+	}
 	for _, p := range cfg.Paths {
 		c.paths = append(c.paths, routedPath{p, chat.DialectOf(p)})
 	}
@@ -138,6 +144,9 @@ func (c *Context) recycle(r *Request) {
 	if r.memo != nil {
 		r.memo.forget()
 	}
+	if c.past != nil && c.past.looked == r {
+		c.past.looked = nil
+	}
 	if len(c.pool) < maxPooled {
 		c.pool = append(c.pool, r)
 	}
@@ -151,7 +160,7 @@ func (r *Request) dropEffects() {
 		switch e := &all[i]; e.Kind {
 		case EffectSplice, EffectRespond, EffectObserve, EffectBind, EffectFault:
 			*e = Effect{}
-		case EffectNone, EffectStrip, EffectPause, EffectContinue, EffectRoute, EffectReceipt:
+		case EffectNone, EffectStrip, EffectPause, EffectContinue, EffectRoute, EffectReceipt, EffectWorker:
 		}
 	}
 }
@@ -193,9 +202,15 @@ type Request struct {
 	receipt receipt.Summary
 	bucket  core.BucketRequest
 	walk    walk
-	ordinal uint64 // of the context's selections
-	memo    *memo  // nil when nothing outside the context is needed
-	memory  *memo  // of this or a former request, for reuse
+	ordinal uint64        // of the context's selections
+	memo    *memo         // nil when nothing outside the context is needed
+	memory  *memo         // of this or a former request, for reuse
+	path    *history.Path // of the prompt; nil when no policy asks for it
+	steps   *history.Path // of this or a former request, for reuse
+	match   history.Match // of the path, once a policy asked
+	learned bool          // the shelf was asked
+	mark    history.Mark
+	sent    *core.Worker // whose entry the mark is of, nil for none
 	pcg     rand.PCG
 	rand    *rand.Rand // over pcg, for the life of the object
 	effects []Effect
@@ -217,7 +232,7 @@ const (
 )
 
 func (r *Request) begin(c *Context) {
-	*r = Request{ctx: c, rand: r.rand, effects: r.effects[:0], memory: r.memory}
+	*r = Request{ctx: c, rand: r.rand, effects: r.effects[:0], memory: r.memory, steps: r.steps}
 	if c.full {
 		r.receipt.Full()
 	}

@@ -16,9 +16,14 @@ import (
 type ask struct {
 	model  string
 	input  core.Tokens
+	output core.Count // that the request asks for
 	peak   core.Count
 	prompt string // a part of the body; empty when the body was not seen
 	size   uint64 // bytes of the body; 0 when it was not seen
+	lead   int    // bytes of prompt that are its system prompt, where the body has it apart
+
+	tools, template string // what the prompt's text depends on beside it; parts of the body
+	salt            string // cache salt
 
 	adapter    string // named in the body beside the model
 	parameters parameters
@@ -52,6 +57,7 @@ func (r *Request) route(now core.Instant, a ask) {
 		Model: route.Model, Asked: route.Asked, Input: a.input, Peak: a.peak, Now: now,
 		SessionKey: r.session, RoutingKey: r.routing, Prompt: a.prompt, Rand: r.rand,
 	}
+	r.trace(route, &a)
 	if r.observe(route, a) {
 		return
 	}
@@ -91,9 +97,7 @@ func (r *Request) unplaced(now core.Instant, a ask) {
 		r.ctx.Counters.add(RequestsUnplaced)
 		r.emit(EffectContinue)
 	case r.ctx.waits(now):
-		// The body belongs to the event, so what is kept of it is a copy.
-		a.model = strings.Clone(a.model)
-		a.prompt = strings.Clone(a.prompt[:min(len(a.prompt), keepPrompt)])
+		a.keep()
 		r.phase, r.asked = phaseFleet, a
 		r.emit(EffectPause)
 	default:

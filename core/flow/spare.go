@@ -56,6 +56,10 @@ func (r *Request) follow(ev *Event) {
 		}
 		r.ctx.Fleet.Fault(w, ev.Now)
 	}
+	r.leave()
+	if used != nil {
+		r.enter(used, ev.Now)
+	}
 	if !r.ctx.Fleet.Move(&r.charge, used, ev.Now) {
 		r.ctx.Counters.add(ChargesReleased)
 	}

@@ -70,7 +70,11 @@ func (r *Router) sticky(at place, p *Policy, limits admission.Limits, h Handles)
 
 func (r *Router) cacheAware(p *Policy, limits admission.Limits, h Handles) (bucket.Policy, error) {
 	c := p.caching()
-	r.needSource(c.Source)
+	if c.Source == policy.SourceHistory {
+		r.needHistory()
+	} else {
+		r.needSource(c.Source)
+	}
 	return policy.NewCacheAware(c, limits, h.Load, h.Prefixes)
 }
 
@@ -80,6 +84,7 @@ func (p *Policy) caching() policy.Caching {
 	if p.Source != "" {
 		c.Source = p.Source
 	}
+	c.Private = c.Source == policy.SourceHistory
 	c.MinMatchedTokens = valueOr(p.MinMatchedTokens, c.MinMatchedTokens)
 	c.MinMatchRatio = valueOr(p.MinMatchRatio, c.MinMatchRatio)
 	c.CandidateMinWorkers = valueOr(p.CandidateMinWorkers, c.CandidateMinWorkers)
@@ -128,6 +133,9 @@ func (r *Router) needScope(at place, kind policy.KeySource) {
 	m := r.building()
 	m.needs.Scopes = append(m.needs.Scopes, policy.Scope{Kind: kind, Model: at.model, Bucket: at.bucket, Stage: at.stage})
 }
+
+// needHistory notes that the model's requests go by what was sent where.
+func (r *Router) needHistory() { r.building().needs.History, r.needs.History = true, true }
 
 // needSource notes that the model's requests ask a prefix source.
 func (r *Router) needSource(source string) {

@@ -127,6 +127,11 @@ type Worker struct {
 	Models []string `json:"models"`
 	// Role is plain (default), prefill or decode.
 	Role string `json:"role"`
+	// VersionGroup is the label that a prefill engine has in common with the decode
+	// engines it pairs with. Default: the group of those without one.
+	VersionGroup string `json:"version_group"`
+	// Services are the Kubernetes Services the engine is behind, namespace/name.
+	Services []string `json:"services"`
 }
 
 // Model is the routing of one model.
@@ -134,8 +139,11 @@ type Model struct {
 	// Aliases are further names that clients may ask for. The body is not
 	// rewritten, so the engines must serve the alias too.
 	Aliases []string `json:"aliases"`
-	// Tokens says where prompt lengths come from: estimate (default), a quarter
-	// of the body's bytes.
+	// Tokens says where the prompt lengths that buckets go by come from: exact
+	// (default), the state service counts them; ambiguous, it is asked only when an
+	// estimate, with the error that was seen so far, leaves open which buckets take
+	// the request; estimate, a quarter of the body's bytes. Without a state service
+	// that can count, and without a bucket with a bound, nothing is asked.
 	Tokens string `json:"tokens"`
 	// TTFTSLO orders buckets by whether their ttft_ms meets the milliseconds to the
 	// first token that a request asks for in x-sgl-ttft-slo-ms: disabled (default),
@@ -194,6 +202,10 @@ type Group struct {
 	// WorkerIDs names the members. Not set: every engine that serves the model
 	// in this stage. An empty list: none.
 	WorkerIDs *[]string `json:"worker_ids"`
+	// WorkerServices names Kubernetes Services, namespace/name: members are the
+	// engines behind one of them, of those in worker_ids if both are set. Not set:
+	// any. An empty list: none.
+	WorkerServices *[]string `json:"worker_services"`
 	// Policy picks an engine. Required.
 	Policy *Policy `json:"policy"`
 }
@@ -259,17 +271,17 @@ type Policy struct {
 
 // Decode reads, checks and completes a configuration. Its error is of type
 // Problems and lists everything that is wrong.
-func Decode(document []byte) (*Config, error) { return decodeWithout(document, pending()) }
+func Decode(document []byte) (*Config, error) { return decodeFed(document, fed()) }
 
-// decodeWithout is Decode with the policies named that are not offered.
-func decodeWithout(document []byte, refused []string) (*Config, error) {
+// decodeFed is Decode with the prefix sources named that are fed; nil is all.
+func decodeFed(document []byte, sources []string) (*Config, error) {
 	cfg := &Config{}
 	d := decoder{}
 	d.decode(document, cfg)
 	if len(d.problems) > 0 {
-		return nil, append(d.problems, d.remaining(cfg, refused)...)
+		return nil, append(d.problems, d.remaining(cfg, sources)...)
 	}
-	if err := validate(cfg, readable{fleet: true, models: true}, refused).err(); err != nil {
+	if err := validate(cfg, readable{fleet: true, models: true}, sources).err(); err != nil {
 		return nil, err
 	}
 	return cfg, nil
@@ -277,9 +289,9 @@ func decodeWithout(document []byte, refused []string) (*Config, error) {
 
 // remaining validates what could be decoded of a faulty document, leaving out
 // findings about values that decoding already complained of.
-func (d *decoder) remaining(cfg *Config, refused []string) (more Problems) {
+func (d *decoder) remaining(cfg *Config, sources []string) (more Problems) {
 	whole := readable{fleet: !d.covers("workers") && !d.covers("state"), models: !d.covers("models")}
-	for _, p := range validate(cfg, whole, refused) {
+	for _, p := range validate(cfg, whole, sources) {
 		if !d.covers(p.Path) {
 			more = append(more, p)
 		}

@@ -21,7 +21,7 @@ const (
 )
 
 func (v *validator) policy(at string, stage core.Stage, p *Policy) {
-	offered := v.offered()
+	offered := policies()
 	switch {
 	case p.Type == "":
 		v.add(at+".type", "is required", use(offered...))
@@ -53,22 +53,13 @@ func (v *validator) store(at string, p *Policy) {
 	}
 }
 
-// offered lists the policies that may be used.
-func (v *validator) offered() []string {
-	return slices.DeleteFunc(policies(), func(name string) bool { return slices.Contains(v.refused, name) })
-}
-
 // tuning refuses the parameters of other policies: they would have no effect.
 func (v *validator) tuning(at string, p *Policy) {
 	for _, t := range p.parameters() {
 		if !t.set || t.owner == p.Type {
 			continue
 		}
-		fix := "leave it out or use " + t.owner
-		if slices.Contains(v.refused, t.owner) {
-			fix = "leave it out"
-		}
-		v.add(at+"."+t.name, "has no effect on "+p.Type, fix)
+		v.add(at+"."+t.name, "has no effect on "+p.Type, "leave it out or use "+t.owner)
 	}
 }
 

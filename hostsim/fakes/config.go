@@ -83,6 +83,8 @@ type Config struct {
 	BlockSize           int // tokens per KV block; 0 is DefaultBlockSize
 	KVBlocks            int // blocks per rank; 0 is DefaultKVBlocks or what MaxModelLen needs, if that is more
 
+	KV *KVConfig // prefix cache and its publisher; nil is none: every prompt is computed whole
+
 	Role          Role // "" is Plain
 	BootstrapPort int  // reported by a prefill engine; 0 is DefaultBootstrapPort
 
@@ -121,6 +123,7 @@ func (c Config) withDefaults() Config {
 	if c.Clock == nil {
 		c.Clock = systemClock{}
 	}
+	c.KV = c.KV.withDefaults()
 	return c
 }
 
@@ -150,6 +153,7 @@ func (c Config) validate() error {
 	if c.BlockSize > 0 && c.KVBlocks > 0 && c.MaxModelLen > c.KVBlocks*c.BlockSize {
 		bad("max_model_len", "is %d, but kv_blocks x block_size hold only %d tokens", c.MaxModelLen, c.KVBlocks*c.BlockSize)
 	}
+	problems = append(problems, c.kvProblems()...)
 	return errors.Join(append(problems, c.nameProblems()...)...)
 }
 

@@ -29,8 +29,10 @@ func (p *process) newRoutes() map[string]route {
 	if p.cfg.Dialect == VLLM {
 		routes["/load"] = route{get, p.serverLoad, false}
 		routes["/ping"] = route{[]string{http.MethodGet, http.MethodPost}, p.health, false}
+		p.addKVRoutes(routes)
 		return p.addDialects(routes)
 	}
+	p.addKVRoutes(routes)
 	routes["/health_generate"] = route{get, p.health, false}
 	routes["/v1/tokenize"] = routes["/tokenize"]
 	routes["/server_info"] = route{get, p.serverInfo, false}

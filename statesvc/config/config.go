@@ -63,9 +63,15 @@ type Worker struct {
 	Address string `yaml:"address"` // host:port, spoken to over plain HTTP
 	URL     string `yaml:"url"`     // http or https, no path
 	// Models and Role are asked of the engine when left out.
-	Models   []string      `yaml:"models"`
-	Role     string        `yaml:"role"` // plain, prefill or decode
-	Draining bool          `yaml:"draining"`
+	Models   []string `yaml:"models"`
+	Role     string   `yaml:"role"` // plain, prefill or decode
+	Draining bool     `yaml:"draining"`
+	// VersionGroup is the label that a prefill engine and the decode engines it pairs
+	// with have in common. Left out: the group of those without the label.
+	VersionGroup string `yaml:"version_group"`
+	// Services are Kubernetes Services, namespace/name, by which the filter's groups
+	// name their members in worker_services.
+	Services []string      `yaml:"services"`
 	Health   WorkerHealth  `yaml:"health"`
 	Metrics  WorkerMetrics `yaml:"metrics"`
 	KV       WorkerKV      `yaml:"kv"`

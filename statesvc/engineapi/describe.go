@@ -23,7 +23,10 @@ type Description struct {
 	Stage         core.Stage
 	Ranks         int // data-parallel ranks
 	BootstrapPort int // of a prefill engine
-	// InfoErr says why Stage, Ranks and BootstrapPort are not known. A
+	// Aborts says that the engine ends a request whose rid it is told, as SGLang
+	// does: it answers /server_info with SGLang's keys.
+	Aborts bool
+	// InfoErr says why Stage, Ranks, BootstrapPort and Aborts are not known. A
 	// *StatusError is an engine that has no such page and therefore no role.
 	InfoErr error
 }
@@ -103,6 +106,7 @@ func (s *serverInfo) describe(d *Description) {
 		}
 		d.Stage, _ = core.ParseStage(mode)
 	}
+	d.Aborts = s.Disaggregation != nil || s.ServedModelName != "" || s.Ranks > 0
 	d.Ranks = max(s.Ranks, 0)
 	if d.Stage == core.StagePrefill {
 		d.BootstrapPort = max(s.BootstrapPort, 0)

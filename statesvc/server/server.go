@@ -7,6 +7,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	"github.com/pointsman/pointsman/statesvc/board"
 	"github.com/pointsman/pointsman/statesvc/config"
 	"github.com/pointsman/pointsman/statesvc/fleet"
+	"github.com/pointsman/pointsman/statesvc/history"
 )
 
 // Spans that bound a slow client.
@@ -76,6 +78,7 @@ type Server struct {
 	dumping  chan struct{} // holds a token while blocks are listed
 	clock    func() core.Instant
 	idle     core.Instant // life of a binding without use
+	history  *history.Log
 	meter    Meter
 	limits   config.Limits
 	version  string
@@ -96,6 +99,7 @@ func New(o Options) *Server {
 		limits:  o.Config.Limits, version: o.Version,
 		slots: make(chan struct{}, o.Config.Limits.MaxConcurrent),
 	}
+	s.history = history.New(rand.Uint64())
 	if o.Config.Token != "" {
 		sum := sha256.Sum256([]byte(o.Config.Token))
 		s.token = &sum

@@ -1,4 +1,4 @@
-package kvevents_test
+package pyzmq_test
 
 import (
 	"bufio"
