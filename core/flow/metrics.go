@@ -50,6 +50,7 @@ func meanings() []Family {
 		{Name: "pointsman_header_only_latched_total", Meaning: "Contexts that found their host to hide bodies, and decide from headers since."},
 		{Name: "pointsman_header_only_routed_total", Meaning: "Requests decided from headers."},
 		{Name: "pointsman_observes_total", Meaning: "Requests that asked the state service what it knows of them: `answered`; `unavailable`, no answer or none that can be read; `late`, none by the deadline."},
+		{Name: "pointsman_prompt_lengths_total", Meaning: "Prompts whose length in tokens the state service was asked for: `counted`; `uncounted`, it has nothing to count the model's prompts with, so it is not asked again for 10 s; `unavailable`, no answer. Without a count the length is estimated."},
 		{Name: "pointsman_binds_total", Meaning: "Placements of new keys: `won`; `lost` to another request that was faster, whose engine is followed then; `unavailable` and `late` as above."},
 		{Name: "pointsman_unbound_total", Meaning: "Placements sent on without a binding: the state service was `unavailable`, other requests were faster in all `rounds`, or the pair could not be completed with their engine, which was `rejected`."},
 		{Name: "pointsman_bindings_remembered_total", Meaning: "Bindings followed from the context's own memory while the state service was not there."},

@@ -16,6 +16,7 @@ import (
 type ask struct {
 	model  string
 	input  core.Tokens
+	output core.Count // that the request asks for
 	peak   core.Count
 	prompt string // a part of the body; empty when the body was not seen
 	size   uint64 // bytes of the body; 0 when it was not seen

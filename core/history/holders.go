@@ -50,8 +50,8 @@ func (t *Table) holderOf(node uint32, r uint16) uint32 {
 	return h
 }
 
-// hold makes or refreshes an engine's entry at a boundary and reports whether it
-// is a new one.
+// hold makes or refreshes an engine's entry at a boundary, where a prompt may have
+// ended, and reports whether it is a new one.
 func (t *Table) hold(node uint32, r uint16, tip bool) (added bool) {
 	h := t.holderOf(node, r)
 	if h == 0 {
@@ -61,11 +61,7 @@ func (t *Table) hold(node uint32, r uint16, tip bool) (added bool) {
 	}
 	t.link(h)
 	holder := &t.holders.list[h]
-	holder.stamp = t.ordinal
-	if tip {
-		holder.tip = true
-		t.nodes.list[node].follow(ending(t.ordinal))
-	}
+	holder.stamp, holder.tip = t.ordinal, holder.tip || tip
 	return added
 }
 

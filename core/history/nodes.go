@@ -35,10 +35,6 @@ func (n *node) follow(way uint32) {
 
 func (n *node) shared() bool { return n.known == sharedWays }
 
-// ending is the way on of a prompt that ends: no two of them are known to be
-// the same conversation, so a prompt that is sent again and again is shared too.
-func ending(ordinal uint32) uint32 { return ordinal * 0x9e3779b1 }
-
 // nodes is all boundaries, found by their hash. Index 0 is none.
 type nodes struct {
 	list  []node

@@ -56,7 +56,7 @@ func (t *Table) Import(w *core.Worker, run *wire.Run, capacity core.Count) {
 	if w.Generation != 0 && run.Generation != 0 && w.Generation != run.Generation || !sound(run) {
 		return
 	}
-	t.enter(w, steps{parent: run.Parent, hashes: run.Hashes, sizes: run.Sizes}, true, capacity)
+	t.enter(w, steps{parent: run.Parent, hashes: run.Hashes, sizes: run.Sizes}, capacity)
 }
 
 func sound(run *wire.Run) bool {

@@ -146,6 +146,18 @@ type steps struct {
 	parent uint64 // hash of the boundary before the first, 0 for none
 	hashes []uint64
 	sizes  []uint16
+	ending uint32 // the way on from the last one; 0 for one that is always the same
+}
+
+// way is how prompts go on from a boundary, as far as it tells them apart.
+func (s *steps) way(at int) uint32 {
+	switch {
+	case at+1 < len(s.hashes):
+		return uint32(s.hashes[at+1])
+	case s.ending != 0:
+		return s.ending
+	}
+	return ^uint32(s.hashes[at])
 }
 
 // before is the hash of the boundary before one.

@@ -52,16 +52,20 @@ type Mark struct{ ordinal uint32 }
 // forgotten on its account then. fresh is the first boundary that the engine was
 // not known to hold, p.Len() when it held all.
 func (t *Table) Enter(w *core.Worker, p *Path, capacity core.Count) (mark Mark, fresh int) {
-	return t.enter(w, p.steps(0, p.Len()), true, capacity)
+	s := p.steps(0, p.Len())
+	// No two endings here are known to be of the same conversation, so a prompt
+	// that is sent again and again is shared too.
+	s.ending = (t.ordinal + 1) * 0x9e3779b1
+	return t.enter(w, s, capacity)
 }
 
 // Learn notes that an engine was sent a prompt that ended at a boundary of this
 // one. It is what another context knows.
 func (t *Table) Learn(w *core.Worker, p *Path, at int) {
-	t.enter(w, p.steps(0, at+1), true, core.Count{})
+	t.enter(w, p.steps(0, at+1), core.Count{})
 }
 
-func (t *Table) enter(w *core.Worker, s steps, tip bool, capacity core.Count) (mark Mark, fresh int) {
+func (t *Table) enter(w *core.Worker, s steps, capacity core.Count) (mark Mark, fresh int) {
 	n := len(s.hashes)
 	r, ok := t.row(w)
 	if !ok || n == 0 {
@@ -77,10 +81,8 @@ func (t *Table) enter(w *core.Worker, s steps, tip bool, capacity core.Count) (m
 			t.makeRoom()
 		}
 		node := t.nodes.have(node{hash: s.hashes[at], parent: s.before(at), size: s.sizes[at]})
-		if at+1 < n {
-			t.nodes.list[node].follow(uint32(s.hashes[at+1]))
-		}
-		if t.hold(node, r, tip && at == n-1) {
+		t.nodes.list[node].follow(s.way(at))
+		if t.hold(node, r, at == n-1) {
 			fresh = at
 		}
 	}

@@ -26,6 +26,7 @@ const (
 	SourceContentLength               // a quarter of the announced length; the body was not seen
 	SourceUnknown                     // neither body nor length was seen; Summary.Input means nothing
 	SourceTokenIDs                    // counted: the client sent token ids
+	SourceTokenizer                   // counted by the state service
 )
 
 func (s Source) String() string {
@@ -36,6 +37,8 @@ func (s Source) String() string {
 		return "unknown"
 	case SourceTokenIDs:
 		return "token ids"
+	case SourceTokenizer:
+		return "tokenizer"
 	case SourceEstimate:
 	}
 	return "estimate"

@@ -67,8 +67,12 @@ const (
 // (engine-selection.md 17).
 const DefaultIdle = 600
 
-// TokensEstimate takes a quarter of the body's bytes as the prompt length.
-const TokensEstimate = "estimate"
+// Where prompt lengths come from (design section 1).
+const (
+	TokensExact     = "exact"
+	TokensAmbiguous = "ambiguous"
+	TokensEstimate  = "estimate"
+)
 
 // Limits and defaults of settings.
 const (

@@ -34,7 +34,11 @@ func refusedKey(key string) (refusal, bool) {
 		return refusal{"belongs to the state service, which drops idle bindings in its own time", "leave it out"}, true
 	case "session_affinity_mode":
 		return refusal{"is dropped: a session is bound in each bucket and stage, there are no global modes", "leave it out"}, true
-	case "kv_indexer", "worker_services", "dp_aware", "observe_max_body":
+	case "worker_ids", "worker_services":
+		return refusal{"belongs to a group", `write it into "plain", "prefill" or "decode"`}, true
+	case "version_group", "services":
+		return refusal{"belongs to a worker", `write it into "workers": [{...}], or into the state service's configuration`}, true
+	case "kv_indexer", "dp_aware", "observe_max_body":
 		return refusal{"is not in this version", "leave it out"}, true
 	}
 	if slices.Contains(keysOf(reflect.TypeFor[Policy]()), name) {

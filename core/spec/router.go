@@ -53,6 +53,7 @@ type Router struct {
 	models    []*routed // sorted by name
 	directory directory // of the models, by their names and aliases
 	members   []core.WorkerID
+	services  []string
 	needs     Needs
 	headers   keyHeaders
 }
@@ -85,6 +86,31 @@ type ModelNeeds struct {
 	// History says that some policy goes by what was sent where, which the context
 	// knows itself.
 	History bool
+	// Lengths says when the service is to count the prompt.
+	Lengths Lengths
+}
+
+// Lengths says when a model's prompts are counted by the state service.
+type Lengths uint8
+
+// The choices.
+const (
+	LengthsEstimated Lengths = iota // never
+	LengthsAmbiguous                // when an estimate leaves open which buckets take the request
+	LengthsExact                    // always
+)
+
+// lengths says when a model's prompts are counted.
+func (c *Config) lengths(m *Model) Lengths {
+	switch {
+	case c.State == nil || !m.bounded():
+		return LengthsEstimated
+	case m.Tokens == TokensEstimate:
+		return LengthsEstimated
+	case m.Tokens == TokensAmbiguous:
+		return LengthsAmbiguous
+	}
+	return LengthsExact
 }
 
 // place is where a policy stands.
@@ -130,13 +156,17 @@ func (h *KeyHeader) fields() (list []chat.Field) {
 func Build(cfg *Config, h Handles) (*Router, error) {
 	r := &Router{headers: cfg.keyHeaders()}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Models)) {
-		if err := r.add(name, cfg.Models[name], h); err != nil {
+		m := cfg.Models[name]
+		if err := r.add(name, m, h); err != nil {
 			return nil, fmt.Errorf("models.%s: %w", name, err)
 		}
+		r.building().needs.Lengths = cfg.lengths(&m)
 	}
 	r.directory.sort()
 	slices.Sort(r.members)
 	r.members = slices.Compact(r.members)
+	slices.Sort(r.services)
+	r.services = slices.Compact(r.services)
 	return r, nil
 }
 
@@ -220,6 +250,10 @@ func (r *Router) group(at place, g *Group, h Handles) (bucket.Group, error) {
 		members = bucket.Only(ids...)
 		r.members = append(r.members, ids...)
 	}
+	if g.WorkerServices != nil {
+		members = members.Behind(*g.WorkerServices...)
+		r.services = append(r.services, *g.WorkerServices...)
+	}
 	return bucket.Group{Members: members, Policy: p}, nil
 }
 
@@ -267,3 +301,35 @@ func (r *Router) ModelNeeds(model string) ModelNeeds {
 
 // Members lists the worker IDs that groups name, sorted and without repeats.
 func (r *Router) Members() []core.WorkerID { return r.members }
+
+// Roll says who is in a fleet.
+type Roll interface {
+	// Has reports whether a worker of that ID is.
+	Has(id core.WorkerID) bool
+	// Behind reports whether a worker behind that Kubernetes Service is.
+	Behind(service string) bool
+}
+
+// Missing says in one line what groups name and a fleet does not have, empty for
+// nothing.
+func (r *Router) Missing(fleet Roll) string {
+	var ids, services []string
+	for _, id := range r.members {
+		if !fleet.Has(id) {
+			ids = append(ids, string(id))
+		}
+	}
+	for _, s := range r.services {
+		if !fleet.Behind(s) {
+			services = append(services, s)
+		}
+	}
+	var parts []string
+	if len(ids) > 0 {
+		parts = append(parts, "groups name workers the fleet does not have: "+strings.Join(ids, ", "))
+	}
+	if len(services) > 0 {
+		parts = append(parts, "groups name services that no worker is behind: "+strings.Join(services, ", "))
+	}
+	return strings.Join(parts, "; ")
+}

@@ -127,6 +127,11 @@ type Worker struct {
 	Models []string `json:"models"`
 	// Role is plain (default), prefill or decode.
 	Role string `json:"role"`
+	// VersionGroup is the label that a prefill engine has in common with the decode
+	// engines it pairs with. Default: the group of those without one.
+	VersionGroup string `json:"version_group"`
+	// Services are the Kubernetes Services the engine is behind, namespace/name.
+	Services []string `json:"services"`
 }
 
 // Model is the routing of one model.
@@ -134,8 +139,11 @@ type Model struct {
 	// Aliases are further names that clients may ask for. The body is not
 	// rewritten, so the engines must serve the alias too.
 	Aliases []string `json:"aliases"`
-	// Tokens says where prompt lengths come from: estimate (default), a quarter
-	// of the body's bytes.
+	// Tokens says where the prompt lengths that buckets go by come from: exact
+	// (default), the state service counts them; ambiguous, it is asked only when an
+	// estimate, with the error that was seen so far, leaves open which buckets take
+	// the request; estimate, a quarter of the body's bytes. Without a state service
+	// that can count, and without a bucket with a bound, nothing is asked.
 	Tokens string `json:"tokens"`
 	// TTFTSLO orders buckets by whether their ttft_ms meets the milliseconds to the
 	// first token that a request asks for in x-sgl-ttft-slo-ms: disabled (default),
@@ -194,6 +202,10 @@ type Group struct {
 	// WorkerIDs names the members. Not set: every engine that serves the model
 	// in this stage. An empty list: none.
 	WorkerIDs *[]string `json:"worker_ids"`
+	// WorkerServices names Kubernetes Services, namespace/name: members are the
+	// engines behind one of them, of those in worker_ids if both are set. Not set:
+	// any. An empty list: none.
+	WorkerServices *[]string `json:"worker_services"`
 	// Policy picks an engine. Required.
 	Policy *Policy `json:"policy"`
 }

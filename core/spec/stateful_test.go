@@ -166,7 +166,7 @@ func TestBuild_stateful_needs(t *testing.T) {
 	require.Equal(t, ModelNeeds{Scopes: []policy.Scope{
 		{Kind: policy.KeyRouting, Model: "a", Bucket: "two", Stage: core.StagePlain},
 		{Kind: policy.KeySession, Model: "a", Bucket: "one", Stage: core.StagePlain},
-	}}, r.ModelNeeds("a"))
+	}, Lengths: LengthsExact}, r.ModelNeeds("a"))
 	target, ok := r.Route("c", adapters{})
 	require.True(t, ok)
 	require.Equal(t, ModelNeeds{Prefixes: []string{"local", "remote"}}, r.ModelNeeds(target.Model))

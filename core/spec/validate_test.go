@@ -74,8 +74,8 @@ func TestValidate_models(t *testing.T) {
 	for _, tt := range []struct{ models, want string }{
 		{`" ": {"buckets": [` + bucket + `]}`, `models[" "]: a model needs a name; write the name clients ask for`},
 		{`"m": {}`, `models.m.buckets: no bucket; list at least one`},
-		{`"m": {"tokens": "ambiguous", "buckets": [` + bucket + `]}`, `models.m.tokens: "ambiguous" needs a tokenizer in the state service, which this version does not have; use "estimate"`},
-		{`"m": {"tokens": "guess", "buckets": [` + bucket + `]}`, `models.m.tokens: "guess" is not a choice; use "estimate"`},
+		{`"m": {"tokens": "ambiguous", "buckets": [` + bucket + `]}`, `models.m.tokens: "ambiguous" has no effect: no bucket has a bound on lengths; give a bucket limits or max_context_tokens, or leave it out`},
+		{`"m": {"tokens": "guess", "buckets": [` + bucket + `]}`, `models.m.tokens: "guess" is not a choice; use "exact", "ambiguous" or "estimate"`},
 		{`"m": {"aliases": ["n"], "buckets": [` + bucket + `]}, "n": {"buckets": [` + bucket + `]}`, `models.m.aliases[0]: "n" already names model "n"; give the alias to one model`},
 		{`"m": {"aliases": ["x"], "buckets": [` + bucket + `]}, "n": {"aliases": ["x"], "buckets": [` + bucket + `]}`, `models.n.aliases[0]: "x" already names model "m"; give the alias to one model`},
 		{`"m": {"aliases": [""], "buckets": [` + bucket + `]}`, `models.m.aliases[0]: is empty; leave it out`},

@@ -31,6 +31,7 @@ func (c *Config) validate(p *Problems) {
 	}
 	c.validateSpans(p)
 	c.validateCounts(p)
+	c.validateKV(p)
 	checkPath("health.path", c.Health.Path, p)
 	checkPath("load.path", c.Load.Path, p)
 }

@@ -51,6 +51,7 @@ func (s *Server) observePrompt(ctx context.Context, w http.ResponseWriter, r *ht
 	if !asked || s.prompts.behind == nil {
 		if asked {
 			s.meter.Count(PromptUnasked, 1)
+			reply.Uncounted = request.GetTokens()
 		}
 		// Reading it keeps the connection for the caller's next request.
 		_, _ = io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, s.limits.MaxObserveBodyBytes))
@@ -66,6 +67,7 @@ func (s *Server) observePrompt(ctx context.Context, w http.ResponseWriter, r *ht
 	})
 	s.meter.Count(outcome, 1)
 	reply.Tokens, reply.Lookups = answer.Tokens, answer.Lookups
+	reply.Uncounted = answer.Uncounted && request.GetTokens()
 	return answer.answers(request), true
 }
 

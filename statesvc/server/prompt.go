@@ -35,6 +35,9 @@ type PromptQuery struct {
 type PromptAnswer struct {
 	Tokens  *uint64
 	Lookups []*wirepb.Lookup
+	// Uncounted says that nothing here counts this model's prompts, however often
+	// it is asked.
+	Uncounted bool
 }
 
 // promptShare is the part of the caller's time, in tenths, that a look at the

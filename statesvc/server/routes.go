@@ -28,7 +28,7 @@ func (s *Server) table(metrics http.Handler) map[string]*route {
 	get := func(h http.HandlerFunc) map[string]http.HandlerFunc {
 		return map[string]http.HandlerFunc{http.MethodGet: h, http.MethodHead: h}
 	}
-	return map[string]*route{
+	table := map[string]*route{
 		"/":           {name: "status", methods: get(s.statusPage), guarded: true},
 		"/healthz":    {name: "healthz", methods: get(s.healthz), urgent: true},
 		"/readyz":     {name: "readyz", methods: get(s.readyz), urgent: true},
@@ -41,6 +41,8 @@ func (s *Server) table(metrics http.Handler) map[string]*route {
 			hint: "; workers are listed in fleet.static of the configuration and cannot be changed over HTTP",
 		},
 	}
+	s.addIndex(table)
+	return table
 }
 
 // ServeHTTP finds the route and applies the limits that need no body.

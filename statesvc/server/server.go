@@ -7,6 +7,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	"github.com/pointsman/pointsman/statesvc/board"
 	"github.com/pointsman/pointsman/statesvc/config"
 	"github.com/pointsman/pointsman/statesvc/fleet"
+	"github.com/pointsman/pointsman/statesvc/history"
 )
 
 // Spans that bound a slow client.
@@ -57,6 +59,7 @@ type Options struct {
 	Fleet    Fleet
 	Bindings affinity.Store
 	Prompts  Prompts
+	Index    Index               // nil: there is no /v1/index
 	Clock    func() core.Instant // that the bindings' instants are on
 	Meter    Meter
 	Metrics  http.Handler // serves /metrics
@@ -71,8 +74,11 @@ type Server struct {
 	fleet    Fleet
 	bindings affinity.Store
 	prompts  prompts
+	index    Index
+	dumping  chan struct{} // holds a token while blocks are listed
 	clock    func() core.Instant
 	idle     core.Instant // life of a binding without use
+	history  *history.Log
 	meter    Meter
 	limits   config.Limits
 	version  string
@@ -88,10 +94,12 @@ func New(o Options) *Server {
 	s := &Server{
 		board: o.Board, fleet: o.Fleet, meter: o.Meter,
 		bindings: o.Bindings, clock: o.Clock, idle: o.Config.Affinity.IdleMillis.Instants(),
+		index: o.Index, dumping: make(chan struct{}, 1),
 		prompts: prompts{behind: o.Prompts, seed: maphash.MakeSeed()},
 		limits:  o.Config.Limits, version: o.Version,
 		slots: make(chan struct{}, o.Config.Limits.MaxConcurrent),
 	}
+	s.history = history.New(rand.Uint64())
 	if o.Config.Token != "" {
 		sum := sha256.Sum256([]byte(o.Config.Token))
 		s.token = &sum

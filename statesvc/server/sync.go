@@ -54,6 +54,9 @@ func (s *Server) sync(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		fail(w, http.StatusInternalServerError, "internal_error", err.Error())
 	default:
+		if request.History.Present {
+			reply.History = s.history.Exchange(request.Context, &request.History)
+		}
 		writeReply(w, r, toProto(reply), inJSON)
 	}
 }

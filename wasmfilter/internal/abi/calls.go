@@ -179,6 +179,19 @@ func Call(cluster string, headers, body []byte, timeoutMillis uint32) (call uint
 	return out.number, status.err()
 }
 
+// SharedData reads what some plugin of the process has put under a key. It is
+// valid until the callback returns.
+func SharedData(key string) ([]byte, error) {
+	expect(nil)
+	return given(proxyGetSharedData(key, outData, outSize, unsafe.Pointer(&out.number)))
+}
+
+// SetSharedData puts a value under a key, over whatever is there.
+func SetSharedData(key, value string) error {
+	const anyVersion = 0
+	return proxySetSharedData(key, value, anyVersion).err()
+}
+
 // DefineCounter makes a counter, or finds the one of that name.
 func DefineCounter(name string) (id uint32, err error) {
 	status := proxyDefineMetric(metricCounter, name, unsafe.Pointer(&out.number))

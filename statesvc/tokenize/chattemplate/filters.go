@@ -1,0 +1,187 @@
+package chattemplate
+
+import "strings"
+
+// isFilter tells the filters that templates may use.
+func isFilter(name string) bool {
+	switch name {
+	case "trim", "tojson", "length", "count", "first", "last", "default", "d", "upper", "lower", "string", "join",
+		"list", "items", "safe", "replace", "reverse":
+		return true
+	}
+	return false
+}
+
+func (r *renderer) filter(e *filter, s *scope) (Value, error) {
+	v, err := r.eval(e.of, s)
+	if err != nil {
+		return nil, err
+	}
+	args, err := r.all(e.args, s)
+	if err != nil {
+		return nil, err
+	}
+	named := NewDict()
+	for _, n := range e.named {
+		a, err := r.eval(n.value, s)
+		if err != nil {
+			return nil, err
+		}
+		named.Set(n.name, a)
+	}
+	switch e.name {
+	case "default", "d":
+		return byDefault(v, args, named)
+	case "tojson":
+		return r.tojson(v, args, named)
+	}
+	if named.Len() > 0 {
+		return nil, unsupported("named arguments of %s", e.name)
+	}
+	switch e.name {
+	case "join":
+		return r.join(v, args)
+	case "replace":
+		return r.stringFilter(v, e.name, args)
+	case "trim":
+		if len(args) > 1 {
+			return nil, typeError("trim with %d values", len(args))
+		}
+		return r.stringFilter(v, "strip", args)
+	}
+	if len(args) > 0 {
+		return nil, unsupported("arguments of %s", e.name)
+	}
+	return r.plainFilter(v, e.name)
+}
+
+// stringFilter is a method of the value's text.
+func (r *renderer) stringFilter(v Value, method string, args []Value) (Value, error) {
+	t, err := text(v)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.step(len(t)); err != nil {
+		return nil, err
+	}
+	return r.stringMethod(t, method, args)
+}
+
+// plainFilter does the filters that take no arguments.
+func (r *renderer) plainFilter(v Value, name string) (Value, error) {
+	switch name {
+	case "upper", "lower":
+		return r.stringFilter(v, name, nil)
+	case "string", "safe":
+		t, err := text(v)
+		return t, err
+	case "length", "count":
+		return r.length(v)
+	case "items":
+		switch v := v.(type) {
+		case *Dict:
+			return r.pairs(v)
+		case undefined:
+			return &List{}, nil
+		}
+		return nil, typeError("items of %s", kindOf(v))
+	}
+	items, err := r.iterate(v)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case name == "first" && len(items) > 0:
+		return items[0], nil
+	case name == "last" && len(items) > 0:
+		if _, isDict := v.(*Dict); isDict {
+			return nil, unsupported("the last of a mapping")
+		}
+		return items[len(items)-1], nil
+	case name == "first" || name == "last":
+		return undefined{}, nil
+	}
+	if err := r.make(16 * len(items)); err != nil {
+		return nil, err
+	}
+	out := append([]Value{}, items...)
+	if name == "list" {
+		return &List{out}, nil
+	}
+	if _, isList := v.(*List); !isList {
+		return nil, unsupported("reverse of %s", kindOf(v))
+	}
+	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
+		out[i], out[j] = out[j], out[i]
+	}
+	return &List{out}, nil
+}
+
+func (r *renderer) length(v Value) (Value, error) {
+	switch v := v.(type) {
+	case string:
+		n := int64(0)
+		for range v {
+			n++
+		}
+		return n, r.step(len(v))
+	case *List:
+		return int64(len(v.Items)), nil
+	case *Dict:
+		return int64(v.Len()), nil
+	case undefined:
+		return int64(0), nil
+	}
+	return nil, typeError("length of %s", kindOf(v))
+}
+
+func byDefault(v Value, args []Value, named *Dict) (Value, error) {
+	var otherwise Value = ""
+	if len(args) > 0 {
+		otherwise = args[0]
+	}
+	if a, ok := named.Get("default_value"); ok {
+		otherwise = a
+	}
+	falsy := false
+	if len(args) > 1 {
+		falsy = truthy(args[1])
+	}
+	if a, ok := named.Get("boolean"); ok {
+		falsy = truthy(a)
+	}
+	if _, isUndefined := v.(undefined); isUndefined || falsy && !truthy(v) {
+		return otherwise, nil
+	}
+	return v, nil
+}
+
+func (r *renderer) join(v Value, args []Value) (Value, error) {
+	items, err := r.iterate(v)
+	if err != nil {
+		return nil, err
+	}
+	sep := ""
+	if len(args) > 0 {
+		if sep, err = text(args[0]); err != nil {
+			return nil, err
+		}
+	}
+	if len(args) > 1 {
+		return nil, unsupported("join by an attribute")
+	}
+	parts, total := make([]string, len(items)), 0
+	for i, item := range items {
+		if parts[i], err = text(item); err != nil {
+			return nil, err
+		}
+		total += len(parts[i]) + len(sep)
+		if err := r.step(0); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.make(total); err != nil {
+		return nil, err
+	}
+	return strings.Join(parts, sep), nil
+}

@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/pointsman/pointsman/statesvc/tokenize/prompt"
+)
+
+// NotAskableError says which part of a request an engine's /tokenize has no member for.
+type NotAskableError struct{ What string }
+
+// Error names the part.
+func (e *NotAskableError) Error() string { return "/tokenize cannot be asked about " + e.What }
+
+// Question writes the body of a /tokenize request, with the client's own JSON for every
+// member (field report D01). Text prompts of several sequences and token ids have no
+// question.
+func Question(p *prompt.Prompt) (string, error) {
+	var b strings.Builder
+	b.WriteByte('{')
+	if p.Facts.Model != "" {
+		b.WriteString(`"model":` + quote(p.Facts.Model) + ",")
+	}
+	switch {
+	case p.Messages != "":
+		b.WriteString(`"messages":` + p.Messages)
+		if p.Tools != "" {
+			b.WriteString(`,"tools":` + p.Tools)
+		}
+	case len(p.Texts) == 1:
+		b.WriteString(`"prompt":` + p.Facts.Prompt)
+	default:
+		return "", &NotAskableError{fmt.Sprintf("%d sequences", max(len(p.Texts), len(p.IDs)))}
+	}
+	for _, name := range []string{
+		"add_generation_prompt", "continue_final_message", "add_special_tokens", "chat_template", "chat_template_kwargs", "mm_processor_kwargs",
+	} {
+		if raw, ok := p.Members[name]; ok {
+			b.WriteString("," + strconv.Quote(name) + ":" + raw)
+		}
+	}
+	for name, raw := range p.Members {
+		if !expressible(p, name, raw) {
+			return "", &NotAskableError{name}
+		}
+	}
+	b.WriteByte('}')
+	return b.String(), nil
+}
+
+// expressible reports whether a member is asked about or changes nothing.
+func expressible(p *prompt.Prompt, name, raw string) bool {
+	switch name {
+	case "add_generation_prompt", "continue_final_message", "add_special_tokens", "chat_template", "chat_template_kwargs", "mm_processor_kwargs":
+		return true
+	case "tool_choice":
+		return p.Tools == "" || raw != `"none"`
+	case "suffix", "echo":
+		return p.Messages != ""
+	}
+	return false
+}
+
+// quote writes a JSON string.
+func quote(s string) string { return string(gjson.AppendJSONString(nil, s)) }
+
+// answer is what /tokenize says: tokens, and how many they are. The library reads it
+// without recursion that an answer could drive.
+func answer(body []byte) ([]uint32, error) {
+	var said struct {
+		Tokens *[]uint32 `json:"tokens"`
+		Count  *int      `json:"count"`
+	}
+	if err := json.Unmarshal(body, &said); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAnswer, err)
+	}
+	switch {
+	case said.Tokens == nil:
+		return nil, fmt.Errorf("%w: it has no tokens", ErrAnswer)
+	case said.Count != nil && *said.Count != len(*said.Tokens):
+		return nil, fmt.Errorf("%w: it counts %d tokens and has %d", ErrAnswer, *said.Count, len(*said.Tokens))
+	}
+	return *said.Tokens, nil
+}
