@@ -79,9 +79,14 @@ bench-tools: .venv-peers-sglang/installed .venv-peers-vllm/installed ## Install 
 	@touch $@
 
 .PHONY: soak
-soak: wasm build envoys ## Send 1,000,000 requests through each Envoy and check that nothing grows (SOAK_FLAGS)
+soak: wasm build envoys soak-kv ## Send 1,000,000 requests through each Envoy and check that nothing grows (SOAK_FLAGS)
 	go build -trimpath -o bin/soak ./e2e/soak/cmd/soak
 	bin/soak $(SOAK_FLAGS)
+
+.PHONY: soak-kv
+soak-kv: ## Only the KV index: 1,000 engines with churn for 5 minutes (KVSOAK_FLAGS)
+	go build -trimpath -o bin/kvsoak ./e2e/soak/cmd/kvsoak
+	bin/kvsoak $(KVSOAK_FLAGS)
 
 .PHONY: fuzz
 fuzz: ## Fuzz every target for FUZZTIME (30s) each

@@ -40,3 +40,17 @@ func ipv6(s string) bool {
 	colons := strings.Count(s, ":")
 	return colons >= 2 && colons <= 7 && strings.Trim(s, "0123456789abcdefABCDEF:.") == ""
 }
+
+// ServiceName reports whether a text names a Kubernetes Service as namespace/name
+// (engine-selection.md 2.1).
+func ServiceName(s string) bool {
+	namespace, name, ok := strings.Cut(s, "/")
+	return ok && label(namespace) && label(name)
+}
+
+// label reports whether a text is a DNS label (RFC 1123): lower-case letters,
+// digits and hyphens inside, 63 at most.
+func label(s string) bool {
+	return s != "" && len(s) <= 63 && s[0] != '-' && s[len(s)-1] != '-' &&
+		strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}

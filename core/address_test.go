@@ -1,6 +1,7 @@
 package core
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,5 +17,15 @@ func TestLiteralAddress(t *testing.T) {
 		"127.0.0.1:80,127.0.0.2:80", "127.0.0.1:80\r\nx-evil: 1", "http://127.0.0.1:80",
 	} {
 		require.False(t, LiteralAddress(s), "%q", s)
+	}
+}
+
+func TestServiceName(t *testing.T) {
+	for _, s := range []string{"prod/chat", "a/b", "team-7/llm-0"} {
+		require.True(t, ServiceName(s), s)
+	}
+	long := strings.Repeat("x", 64)
+	for _, s := range []string{"", "/", "chat", "prod/", "/chat", "prod/chat/x", "Prod/chat", "prod/chat ", "-a/b", "a/b-", "a.b/c", long + "/a", "a/" + long} {
+		require.False(t, ServiceName(s), "%q", s)
 	}
 }

@@ -129,6 +129,7 @@ const (
 	ReasonSaturationPin    // such an engine although it has a queue, as every engine has
 	ReasonNoCacheCandidate // the fallback's choice: no engine holds enough and has no queue
 	ReasonCacheUnavailable // the fallback's choice: nobody could be asked for prefixes
+	ReasonSharedPrefix     // an engine under little load that holds what many prompts begin with
 	reasonEnd
 )
 
@@ -161,5 +162,6 @@ func (r Reason) String() string {
 		ReasonSaturationPin:    "saturation_pin",
 		ReasonNoCacheCandidate: "no_cache_candidate",
 		ReasonCacheUnavailable: "cache_unavailable",
+		ReasonSharedPrefix:     "shared_prefix",
 	}[r]
 }

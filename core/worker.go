@@ -74,10 +74,14 @@ type Worker struct {
 	// Version is the engine's version group, the label version_group: a prefill
 	// engine pairs with decode engines of its own group only. Engines without the
 	// label are a group too (engine-selection.md 2.5).
-	Version    string
+	Version string
+	// Services are the Kubernetes Services the engine is behind, as namespace/name
+	// (engine-selection.md 2.1).
+	Services   []string
 	Generation uint64 // life of the engine; 0 when unknown
 	Healthy    bool   // the health probe's last word
 	Draining   bool   // takes no new requests
+	Aborts     bool   // ends a request whose rid it is told (engine-selection.md 13.2)
 
 	// Slot is the worker's row in the fleet that owns it. It makes observation
 	// look-ups constant time; it carries no meaning outside that fleet.

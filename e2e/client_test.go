@@ -22,6 +22,10 @@ type answer struct {
 // engine names the engine that answered, empty when none did.
 func (a answer) engine() string { return a.header.Get("x-fake-engine") }
 
+// worker names the engine that the router sent the request to, empty when it does
+// not say.
+func (a answer) worker() string { return a.header.Get("x-pointsman-worker") }
+
 // code is the router's machine code, empty when an engine answered.
 func (a answer) code() string { return a.header.Get("x-router-error-code") }
 

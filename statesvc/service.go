@@ -1,5 +1,5 @@
 // Package statesvc assembles the state service from its parts and owns the
-// order in which they start and stop: board, sweeper, fleet, listener; back in
+// order in which they start and stop: board, sweeper, fleet, pump, listener; back in
 // the other direction. It is what cmd/statesvc runs and what a demo embeds.
 package statesvc
 
@@ -21,6 +21,7 @@ import (
 	"github.com/pointsman/pointsman/statesvc/config"
 	"github.com/pointsman/pointsman/statesvc/fleet"
 	"github.com/pointsman/pointsman/statesvc/gauges"
+	"github.com/pointsman/pointsman/statesvc/pump"
 	"github.com/pointsman/pointsman/statesvc/server"
 	"github.com/pointsman/pointsman/statesvc/telemetry"
 )
@@ -42,6 +43,7 @@ type Service struct {
 	board    *board.Board
 	bindings *affinity.Memory
 	fleet    *fleet.Fleet
+	pump     *pump.Pump
 	server   *server.Server
 
 	mu       sync.Mutex
@@ -84,15 +86,29 @@ func New(cfg *config.Config, opts Options) (*Service, error) {
 	s.fleet = fleet.New(fleet.Options{
 		Config: cfg, Sink: s.board, Clock: clock, Logger: opts.Logger, Resolver: opts.Resolver,
 	})
+	if s.pump, err = newPump(cfg, s, opts.Logger); err != nil {
+		return nil, err
+	}
 	meter, err := telemetry.New(opts.Version, s.board, s.fleet, s.bindings)
+	if err == nil {
+		err = meter.AddIndex(s.pump)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	s.server = server.New(server.Options{
-		Config: cfg, Board: s.board, Fleet: s.fleet, Bindings: s.bindings, Clock: clock, Meter: meter, Metrics: meter.Handler(),
+		Config: cfg, Board: s.board, Fleet: s.fleet, Bindings: s.bindings, Index: s.pump, Clock: clock, Meter: meter, Metrics: meter.Handler(),
 		Logger: opts.Logger, TLS: certificate, Version: opts.Version,
 	})
 	return s, nil
+}
+
+func newPump(cfg *config.Config, s *Service, log *slog.Logger) (*pump.Pump, error) {
+	seed, err := newReplica() // random as well, and not told to anybody
+	if err != nil {
+		return nil, err
+	}
+	return pump.New(pump.Options{Config: cfg, Fleet: s.fleet, Loads: s.board, Clock: s.clock, Logger: log, Seed: seed}), nil
 }
 
 func loadTLS(t config.TLS) (*tls.Config, error) {
@@ -141,6 +157,7 @@ func (s *Service) Start(ctx context.Context) error {
 	s.running.Go(func() { s.sweep(background) })
 	s.running.Go(func() { s.expire(background) })
 	s.fleet.Start()
+	s.pump.Start()
 	s.running.Go(func() {
 		if err := s.server.Serve(listener); err != nil {
 			s.failed <- fmt.Errorf("serve: %w", err)
@@ -230,6 +247,7 @@ func (s *Service) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Shutdown.TimeoutMillis.Duration())
 	defer cancel()
 	err := s.server.Stop(ctx)
+	s.pump.Stop()
 	s.fleet.Stop()
 	s.cancel()
 	s.running.Wait()

@@ -245,10 +245,28 @@ func TestEngineGroup_forgets_names_that_nobody_serves(t *testing.T) {
 }
 
 func TestMembers_contains(t *testing.T) {
-	require.True(t, bucket.All().Contains("x"))
-	require.False(t, bucket.Only().Contains("x"))
-	require.True(t, bucket.Only("z", "x", "y").Contains("x"))
-	require.False(t, bucket.Only("z", "y").Contains("x"))
+	x := coretest.Worker("x", core.StagePlain)
+	x.Services = []string{"prod/chat", "prod/batch"}
+	for _, tt := range []struct {
+		members bucket.Members
+		want    bool
+	}{
+		{bucket.All(), true},
+		{bucket.Only(), false},
+		{bucket.Only("z", "x", "y"), true},
+		{bucket.Only("z", "y"), false},
+		{bucket.All().Behind(), false},
+		{bucket.All().Behind("prod/other", "prod/batch"), true},
+		{bucket.All().Behind("prod/other"), false},
+		{bucket.All().Behind("batch"), false},
+		{bucket.Only("x").Behind("prod/chat"), true},
+		{bucket.Only("y").Behind("prod/chat"), false},
+		{bucket.Only("x").Behind("prod/other"), false},
+	} {
+		require.Equal(t, tt.want, tt.members.Contains(x), "%+v", tt.members)
+	}
+	require.True(t, bucket.All().Contains(coretest.Worker("y", core.StagePlain)))
+	require.False(t, bucket.All().Behind("prod/chat").Contains(coretest.Worker("y", core.StagePlain)), "behind nothing")
 }
 
 func TestEngineGroup_leaves_out_the_excluded(t *testing.T) {

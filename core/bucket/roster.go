@@ -67,7 +67,7 @@ func (r *roster) entry(registry Registry, model string) *rosterEntry {
 func (r *roster) enlist(serving []*core.Worker) []*core.Worker {
 	var enlisted []*core.Worker
 	for _, w := range serving {
-		if w.Stage == r.stage && r.members.Contains(w.ID) {
+		if w.Stage == r.stage && r.members.Contains(w) {
 			enlisted = append(enlisted, w)
 		}
 	}

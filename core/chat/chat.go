@@ -14,7 +14,7 @@ import (
 
 // Facts are what a body tells the router.
 type Facts struct {
-	Model  string     // as the client wrote it; a copy, never empty, but for DialectGenerate
+	Model  string     // as the client wrote it; may be a part of the body; never empty, but for DialectGenerate
 	Output core.Count // requested output tokens of one sequence
 	Stream bool
 	HasRid bool // the client named the request itself
@@ -22,8 +22,13 @@ type Facts struct {
 	// body. Where the body keeps a system prompt apart it is a copy of both, of
 	// a bounded length.
 	Prompt string
-	Bytes  uint64 // body length
-	Data   uint64 // bytes of images and other payloads, which are not prompt text
+	Lead   int    // bytes of Prompt that are the system prompt a body keeps apart
+	Tools  string // JSON text of the tools, which templates put before the prompt; a part of the body
+	// Template is the JSON texts of what else a chat template reads, one after the
+	// other; a part of the body when it is one.
+	Template string
+	Bytes    uint64 // body length
+	Data     uint64 // bytes of images and other payloads, which are not prompt text
 
 	Choices core.Count // answers per sequence: n, one when absent, unknown when unreadable
 	Batch   uint64     // sequences in the body, at least one
@@ -50,8 +55,12 @@ func refuse(message string) error { return &Error{Message: message} }
 // Peek reads the facts of a body, in one pass over it: that it is a JSON object,
 // and the members of its top level. Errors are of type *Error and mean status
 // 400.
-func Peek(body string, dialect Dialect) (Facts, error) {
-	r := reader{dialect: dialect, facts: Facts{Bytes: uint64(len(body)), Batch: 1, Choices: core.Known(1)}}
+func Peek(body string, dialect Dialect) (Facts, error) { return PeekFields(body, dialect, nil) }
+
+// PeekFields is Peek, and in the same pass it notes what the body has of fields.
+// With nil it looks for none.
+func PeekFields(body string, dialect Dialect, fields *Fields) (Facts, error) {
+	r := reader{dialect: dialect, fields: fields, facts: Facts{Bytes: uint64(len(body)), Batch: 1, Choices: core.Known(1)}}
 	if dialect == DialectNone {
 		return r.facts, refuse("this path is not routed")
 	}
@@ -96,6 +105,7 @@ func (f *Facts) FansOut() bool {
 type reader struct {
 	facts             Facts
 	dialect           Dialect
+	fields            *Fields // nil when none is looked for
 	seen              [memberOnce]bool
 	members           int
 	budget, overrides core.Count // max_tokens, and what goes before it
@@ -116,13 +126,19 @@ func (r *reader) read(s *scanner) (err error) {
 		}
 		switch m {
 		case memberOther:
-			r.facts.Sampling.Note(key, raw)
+			if !r.facts.Sampling.Note(key, raw) && r.fields != nil {
+				r.fields.note(key, raw)
+			}
 		case memberPrompt:
 			r.prompt = raw
 		case memberLead:
 			r.lead = raw
 		case memberIDs:
 			r.ids = raw
+		case memberTools:
+			r.facts.Tools = raw
+		case memberTemplate:
+			r.facts.Template = joined(r.facts.Template, raw)
 		case memberSamplingParams:
 			r.seen[m] = true
 			r.params, err = readParams(raw, s.at-len(raw))
@@ -140,10 +156,20 @@ func (r *reader) read(s *scanner) (err error) {
 	return err
 }
 
+// joined puts one text behind another, of which most bodies have none.
+func joined(texts, next string) string {
+	if texts == "" {
+		return next
+	}
+	return texts + next
+}
+
 // plainKey takes the escapes out of a key as it stands in the body.
 func plainKey(key string) string {
-	if strings.IndexByte(key, '\\') >= 0 {
-		return gjson.Parse(`"` + key + `"`).Str
+	for i := range len(key) {
+		if key[i] == '\\' {
+			return gjson.Parse(`"` + key + `"`).Str
+		}
 	}
 	return key
 }
@@ -176,7 +202,7 @@ func (r *reader) takeAny(m member, key, raw string) (err error) {
 		if value.IsArray() {
 			r.facts.Salt = strings.Clone(raw)
 		}
-	case memberPrompt, memberLead, memberIDs, memberSamplingParams, memberMedia, memberOnce, memberOther:
+	case memberPrompt, memberLead, memberIDs, memberTools, memberTemplate, memberSamplingParams, memberMedia, memberOnce, memberOther:
 	}
 	return err
 }
@@ -239,7 +265,7 @@ func (r *reader) concludePrompt() {
 	}
 	if !isNull(r.lead) {
 		lead := r.lead[:min(len(r.lead), keepLead)]
-		f.Prompt = lead + f.Prompt[:min(len(f.Prompt), keepLead-len(lead))]
+		f.Prompt, f.Lead = lead+f.Prompt[:min(len(f.Prompt), keepLead-len(lead))], len(lead)
 	}
 	switch r.dialect {
 	case DialectCompletions, DialectGenerate, DialectEmbeddings:
@@ -266,7 +292,7 @@ func (f *Facts) setModel(v gjson.Result) error {
 	if v.Type != gjson.String {
 		return refuse(`"model" must be a string`)
 	}
-	f.Model = strings.Clone(v.Str)
+	f.Model = v.Str
 	return nil
 }
 

@@ -70,6 +70,8 @@ const (
 	memberPrompt
 	memberLead // what stands in front of the prompt
 	memberIDs  // the prompt as token ids
+	memberTools
+	memberTemplate
 	memberAdapter
 	memberSalt
 	memberMedia // payloads, which are not prompt text
@@ -119,6 +121,10 @@ func (d Dialect) promptMember(key string) member {
 		return d.only(memberLead, 1<<DialectMessages)
 	case "instructions":
 		return d.only(memberLead, 1<<DialectResponses)
+	case "tools":
+		return d.only(memberTools, 1<<DialectChat|1<<DialectResponses|1<<DialectMessages)
+	case "chat_template", "chat_template_kwargs", "reasoning_effort", "documents":
+		return d.only(memberTemplate, 1<<DialectChat)
 	}
 	return memberOther
 }

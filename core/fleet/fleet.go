@@ -112,8 +112,26 @@ func (f *Fleet) ByAddress(address string) *core.Worker {
 	return nil
 }
 
+// Member gives the member of that ID, nil when there is none.
+func (f *Fleet) Member(id core.WorkerID) *core.Worker {
+	if r := f.rows[id]; r != nil {
+		return r.worker
+	}
+	return nil
+}
+
 // Has reports whether the fleet has a member of that ID.
 func (f *Fleet) Has(id core.WorkerID) bool { return f.rows[id] != nil }
+
+// Behind reports whether the fleet has a member behind a Kubernetes Service.
+func (f *Fleet) Behind(service string) bool {
+	for _, r := range f.rows {
+		if slices.Contains(r.worker.Services, service) {
+			return true
+		}
+	}
+	return false
+}
 
 // Available reports whether the worker may take a new request: a healthy
 // member, not draining, whose breaker would admit it.

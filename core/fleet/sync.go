@@ -151,7 +151,7 @@ func (f *Fleet) applyMembers(reply *wire.SyncReply) (changed bool) {
 		changed = true
 		f.put(core.Worker{
 			ID: w.ID, Address: w.Address, Models: w.Models, Adapters: w.Adapters, Stage: w.Stage, Version: w.Version,
-			Generation: w.Generation, Healthy: w.Healthy, Draining: w.Draining,
+			Services: w.Services, Generation: w.Generation, Healthy: w.Healthy, Draining: w.Draining, Aborts: w.Aborts,
 		}, w.Recoveries)
 	}
 	return changed
@@ -178,21 +178,10 @@ func (f *Fleet) dropAbsent(reply *wire.SyncReply) (changed bool) {
 func same(r *row, w *wire.Worker) bool {
 	o := r.worker
 	if o.Address != w.Address || o.Stage != w.Stage || o.Generation != w.Generation ||
-		o.Version != w.Version || o.Healthy != w.Healthy || o.Draining != w.Draining || r.recoveries != w.Recoveries ||
-		len(o.Models) != len(w.Models) || len(o.Adapters) != len(w.Adapters) {
+		o.Version != w.Version || o.Healthy != w.Healthy || o.Draining != w.Draining || o.Aborts != w.Aborts || r.recoveries != w.Recoveries {
 		return false
 	}
-	for i := range o.Models {
-		if o.Models[i] != w.Models[i] {
-			return false
-		}
-	}
-	for i := range o.Adapters {
-		if o.Adapters[i] != w.Adapters[i] {
-			return false
-		}
-	}
-	return true
+	return slices.Equal(o.Models, w.Models) && slices.Equal(o.Services, w.Services) && slices.Equal(o.Adapters, w.Adapters)
 }
 
 func (f *Fleet) applyStates(reply *wire.SyncReply, now core.Instant) {

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"math/bits"
+	"strings"
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/breaker"
@@ -32,12 +33,13 @@ func (r *Request) onBody(ev *Event) {
 		r.refuseTooLarge()
 		return
 	}
-	facts, err := chat.Peek(ev.Body, r.dialect)
+	facts, err := chat.PeekFields(ev.Body, r.dialect, r.ctx.fieldsWanted())
 	if err != nil {
-		r.receipt.Model = shorten(facts.Model)
+		r.noteUnrouted(facts.Model)
 		r.refuse(CodeBadRequest, err.Error())
 		return
 	}
+	r.keysOfBody()
 	if r.dialect == chat.DialectGenerate {
 		facts.Model = r.ctx.generate
 	}
@@ -47,15 +49,19 @@ func (r *Request) onBody(ev *Event) {
 	}
 	peak, fits := peakOf(input, facts.Output)
 	if !fits {
-		r.receipt.Model = shorten(facts.Model)
-		r.refuse(CodeBadRequest, "the requested output is too long to add to the prompt")
+		r.noteUnrouted(facts.Model)
+		r.refuse(CodeBadRequest, tooMuchOutput)
 		return
 	}
 	r.route(ev.Now, ask{
-		model: facts.Model, input: input, peak: peak, prompt: facts.Prompt, size: facts.Bytes,
+		model: facts.Model, input: input, output: facts.Output, peak: peak, prompt: facts.Prompt, size: facts.Bytes,
+		lead: facts.Lead, tools: facts.Tools, template: facts.Template, salt: facts.Salt,
 		adapter: facts.Adapter, parameters: parametersOf(r.dialect, &facts),
 	})
 }
+
+// tooMuchOutput refuses a request whose peak is no number.
+const tooMuchOutput = "the requested output is too long to add to the prompt"
 
 // peakOf adds input and requested output. An unknown output leaves the peak
 // unknown; an overflow does not fit.
@@ -68,10 +74,19 @@ func peakOf(input core.Tokens, output core.Count) (peak core.Count, fits bool) {
 }
 
 func (r *Request) onResponse(ev *Event) {
-	if r.phase != phaseRouted || ev.Own {
+	if r.phase != phaseRouted {
+		r.nameWorker("")
+		return
+	}
+	if ev.Own || ev.Failure || ev.Status < 200 || ev.Status >= 300 {
+		r.leave()
+	}
+	if ev.Own {
+		r.nameWorker("")
 		return
 	}
 	r.follow(ev)
+	r.nameWorker(r.named[0].ID)
 	if ev.Failure {
 		r.ctx.Counters.add(EngineFailures)
 		r.ctx.Fleet.Unanswered(&r.charge, ev.Now)
@@ -83,6 +98,20 @@ func (r *Request) onResponse(ev *Event) {
 	}
 	r.ctx.Fleet.Answered(&r.charge, outcome, ev.Now)
 }
+
+// nameWorker tells the client which engine has the request, if it is to know.
+func (r *Request) nameWorker(id core.WorkerID) {
+	if !r.ctx.naming {
+		return
+	}
+	text := string(id)
+	if strings.ContainsFunc(text, notVisible) {
+		text = "" // no host takes it as a header's value
+	}
+	r.effects = append(r.effects, Effect{Kind: EffectWorker, Text: text})
+}
+
+func notVisible(c rune) bool { return c <= ' ' || c > '~' }
 
 // onDone releases what the request holds, whatever ended it (invariant I6).
 func (r *Request) onDone(ev *Event) {

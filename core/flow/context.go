@@ -6,6 +6,7 @@ import (
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/chat"
 	"github.com/pointsman/pointsman/core/fleet"
+	"github.com/pointsman/pointsman/core/history"
 	"github.com/pointsman/pointsman/core/receipt"
 	"github.com/pointsman/pointsman/core/spec"
 	"github.com/pointsman/pointsman/core/wire"
@@ -23,6 +24,7 @@ type Context struct {
 	unplaced    bool // let the host choose while no fleet is known
 	full        bool // receipts keep their full form
 	retry       bool // name spare engines for the host's transport retries
+	naming      bool // name engines to clients
 	paths       []routedPath
 	generate    string // model of bodies that name none
 
@@ -33,9 +35,14 @@ type Context struct {
 	routeTo func(asked string, adapters spec.Adapters) (spec.Target, bool) // the router's, or a test's
 	calls   uint64                                                         // to the state service so far
 	recent  recent
-	scratch []byte // what digests are made of
+	scratch []byte            // what digests are made of
+	gauges  map[string]*gauge // of models whose prompts were counted, by name in the configuration
+	past    *past             // nil when no policy goes by history
 
 	fleetBy core.Instant // until when requests wait for the first fleet; 0 before any did
+
+	sessionFields, routingFields []chat.Field // of bodies, that hold keys
+	fields                       chat.Fields  // of the body being read
 
 	brief bool // see Brief
 
@@ -55,11 +62,16 @@ func NewContext(cfg *spec.Config, router *spec.Router, members *fleet.Fleet, see
 		unplaced:    cfg.OnNoState == spec.OnNoStateHost,
 		full:        cfg.Receipts == spec.ReceiptsLog,
 		retry:       cfg.TransportRetry,
+		naming:      cfg.WorkerHeader,
 		generate:    cfg.GenerateModel,
 		seed:        seed,
 		routeTo:     router.Route,
 	}
+	c.sessionFields, c.routingFields = router.Needs().SessionFields, router.Needs().RoutingFields
 	c.UseState(State{})
+	if router.Needs().History {
+		c.past = &past{table: history.New(0)}
+	}
 	for _, p := range cfg.Paths {
 		c.paths = append(c.paths, routedPath{p, chat.DialectOf(p)})
 	}
@@ -103,6 +115,10 @@ func (c *Context) Brief() { c.brief = true }
 // a response, should carry Upstream.
 func (c *Context) NeedsUpstream() bool { return c.retry }
 
+// NamesWorkers reports whether responses name the engine. An engine's own word for
+// it must then not pass either where the machine is not asked.
+func (c *Context) NamesWorkers() bool { return c.naming }
+
 // Needs says which headers EventHeaders should carry.
 func (c *Context) Needs() spec.Needs { return c.Router.Needs() }
 
@@ -124,12 +140,28 @@ const maxPooled = 256
 
 // recycle takes a finished request back. What its effects carried is let go of.
 func (c *Context) recycle(r *Request) {
-	clear(r.effects[:cap(r.effects)])
+	r.dropEffects()
 	if r.memo != nil {
 		r.memo.forget()
 	}
+	if c.past != nil && c.past.looked == r {
+		c.past.looked = nil
+	}
 	if len(c.pool) < maxPooled {
 		c.pool = append(c.pool, r)
+	}
+}
+
+// dropEffects lets go of what the effects carried of the request. Most carry
+// nothing, and cost no clearing.
+func (r *Request) dropEffects() {
+	all := r.effects[:cap(r.effects)]
+	for i := range all {
+		switch e := &all[i]; e.Kind {
+		case EffectSplice, EffectRespond, EffectObserve, EffectBind, EffectFault:
+			*e = Effect{}
+		case EffectNone, EffectStrip, EffectPause, EffectContinue, EffectRoute, EffectReceipt, EffectWorker:
+		}
 	}
 }
 
@@ -170,9 +202,15 @@ type Request struct {
 	receipt receipt.Summary
 	bucket  core.BucketRequest
 	walk    walk
-	ordinal uint64 // of the context's selections
-	memo    *memo  // nil when nothing outside the context is needed
-	memory  *memo  // of this or a former request, for reuse
+	ordinal uint64        // of the context's selections
+	memo    *memo         // nil when nothing outside the context is needed
+	memory  *memo         // of this or a former request, for reuse
+	path    *history.Path // of the prompt; nil when no policy asks for it
+	steps   *history.Path // of this or a former request, for reuse
+	match   history.Match // of the path, once a policy asked
+	learned bool          // the shelf was asked
+	mark    history.Mark
+	sent    *core.Worker // whose entry the mark is of, nil for none
 	pcg     rand.PCG
 	rand    *rand.Rand // over pcg, for the life of the object
 	effects []Effect
@@ -194,7 +232,7 @@ const (
 )
 
 func (r *Request) begin(c *Context) {
-	*r = Request{ctx: c, rand: r.rand, effects: r.effects[:0], memory: r.memory}
+	*r = Request{ctx: c, rand: r.rand, effects: r.effects[:0], memory: r.memory, steps: r.steps}
 	if c.full {
 		r.receipt.Full()
 	}

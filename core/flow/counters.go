@@ -9,8 +9,8 @@ import (
 // client sent becomes one.
 type Counter uint8
 
-// The counters. Those of answers follow the codes, those of picks the reasons,
-// those of sampling violations the fields.
+// The counters. Those of answers follow the codes, those of picks the reasons and
+// the cache decisions, those of sampling violations the fields.
 const (
 	RequestsRouted   Counter = iota
 	RequestsPassed           // paths and methods the router does not read
@@ -24,6 +24,9 @@ const (
 	ObservesAnswered
 	ObservesUnavailable // no answer, or one that cannot be read
 	ObservesLate        // no answer by the deadline
+	LengthsCounted      // prompts that the service counted
+	LengthsUncounted    // it said that it cannot count the model's
+	LengthsUnavailable  // it did not say
 	BindsWon            // every placement is ours
 	BindsLost           // another request placed a key first
 	BindsUnavailable
@@ -34,9 +37,13 @@ const (
 	BindingsRemembered // followed from memory while the service was not there
 	UsedDropped        // used bindings not reported: more than one sync takes
 	SamplingUnseen     // requests of governed models whose body was not seen
+	HistoryShared      // conversations taken over from another context of the proxy
+	HistoryImported    // runs taken over from syncs
+	HistoryDropped     // boundaries that no sync had room for
 	firstAnswer
 	firstPick  = firstAnswer + Counter(codeCount)
-	firstField = firstPick + Counter(core.ReasonCount)
+	firstCache = firstPick + Counter(core.ReasonCount)
+	firstField = firstCache + Counter(core.CacheDecisionCount)
 	// CounterCount is the number of counters.
 	CounterCount = firstField + Counter(sampling.FieldCount)
 )
@@ -49,6 +56,8 @@ func (c Counter) Name() string {
 		return "pointsman_unknown_total"
 	case c >= firstField:
 		return "pointsman_sampling_violations_total_field=" + sampling.Field(c-firstField).String()
+	case c >= firstCache:
+		return "pointsman_cache_decisions_total_decision=" + core.CacheDecision(c-firstCache).String()
 	case c >= firstPick:
 		return "pointsman_picks_total_reason=" + core.Reason(c-firstPick).String()
 	case c >= firstAnswer:
@@ -68,6 +77,9 @@ func (c Counter) Name() string {
 		ObservesAnswered:    "pointsman_observes_total_outcome=answered",
 		ObservesUnavailable: "pointsman_observes_total_outcome=unavailable",
 		ObservesLate:        "pointsman_observes_total_outcome=late",
+		LengthsCounted:      "pointsman_prompt_lengths_total_outcome=counted",
+		LengthsUncounted:    "pointsman_prompt_lengths_total_outcome=uncounted",
+		LengthsUnavailable:  "pointsman_prompt_lengths_total_outcome=unavailable",
 		BindsWon:            "pointsman_binds_total_outcome=won",
 		BindsLost:           "pointsman_binds_total_outcome=lost",
 		BindsUnavailable:    "pointsman_binds_total_outcome=unavailable",
@@ -78,6 +90,9 @@ func (c Counter) Name() string {
 		BindingsRemembered:  "pointsman_bindings_remembered_total",
 		UsedDropped:         "pointsman_used_bindings_dropped_total",
 		SamplingUnseen:      "pointsman_sampling_unseen_total",
+		HistoryShared:       "pointsman_history_shared_total",
+		HistoryImported:     "pointsman_history_imported_total",
+		HistoryDropped:      "pointsman_history_dropped_total",
 	}[c]
 }
 
@@ -89,7 +104,14 @@ func (cs *Counters) answered(code Code) { cs[firstAnswer+Counter(code)]++ }
 
 // picked counts a pick by its reason; a reason without a counter is not counted.
 func (cs *Counters) picked(r core.Reason) {
-	if c := firstPick + Counter(r); c < firstField {
+	if c := firstPick + Counter(r); c < firstCache {
+		cs[c]++
+	}
+}
+
+// decided counts a pick that looked at prefixes by what came of it.
+func (cs *Counters) decided(d core.CacheDecision) {
+	if c := firstCache + Counter(d); d != core.CacheNone && c < firstField {
 		cs[c]++
 	}
 }

@@ -36,7 +36,7 @@ func (r *Request) absence(g *bucket.EngineGroup, w *core.Worker) string {
 	switch {
 	case w.Stage != g.Stage():
 		return "is " + w.Stage.String()
-	case !g.Members().Contains(w.ID):
+	case !g.Members().Contains(w):
 		return "is no member"
 	case !w.Healthy:
 		return "is down"

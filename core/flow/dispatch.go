@@ -26,9 +26,11 @@ func (r *Request) dispatch(now core.Instant, chosen *bucket.Bucket, picked bucke
 		return
 	}
 	r.phase = phaseRouted
-	r.receipt.Chosen, r.receipt.Reason = pick.Worker.ID, pick.Reason
+	r.enter(pick.Worker, now)
+	r.receipt.Chosen, r.receipt.Reason, r.receipt.Matched = pick.Worker.ID, pick.Reason, pick.Matched
 	r.ctx.Counters.add(RequestsRouted)
 	r.ctx.Counters.picked(pick.Reason)
+	r.ctx.Counters.decided(pick.Cache)
 	r.named[0] = pick.Worker
 	if r.ctx.retry {
 		r.chooseSpares(chosen)

@@ -89,6 +89,7 @@ const (
 	EffectBind                // compare-and-bind a placement
 	EffectReceipt             // the decision is complete; Request.Receipt has it
 	EffectFault               // log Fault: a person must look into it
+	EffectWorker              // name the engine Text to the client in its response headers, none when it is empty
 )
 
 // Effect is one thing the host must do.
@@ -96,7 +97,7 @@ type Effect struct {
 	Kind     EffectKind
 	Endpoint string   // EffectRoute: literal ip:port, or several with commas between
 	Offset   int      // EffectSplice: into the body as EventBody gave it
-	Text     string   // EffectSplice
+	Text     string   // EffectSplice, EffectWorker
 	Response Response // EffectRespond
 	Fault    error    // EffectFault: may name engines, so it is never sent to a client
 

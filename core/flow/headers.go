@@ -14,10 +14,7 @@ func (r *Request) onHeaders(ev *Event) {
 		return
 	}
 	r.emit(EffectStrip)
-	path := ev.Path
-	if query := strings.IndexByte(path, '?'); query >= 0 {
-		path = path[:query]
-	}
+	path := withoutQuery(ev.Path)
 	if path == "/v1/models" && ev.Method == "GET" {
 		r.answerModels()
 		return
@@ -43,6 +40,15 @@ func (r *Request) onHeaders(ev *Event) {
 	r.received = ev.Received
 	r.deadline = ev.Now + r.ctx.bodyTimeout
 	r.emit(EffectPause)
+}
+
+func withoutQuery(path string) string {
+	for i := range len(path) {
+		if path[i] == '?' {
+			return path[:i]
+		}
+	}
+	return path
 }
 
 // refuseByHeaders answers requests that need no body to be refused.

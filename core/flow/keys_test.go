@@ -114,3 +114,59 @@ func TestKeys_spares_are_the_next_in_order(t *testing.T) {
 	require.Len(t, strings.Split(first, ","), 3)
 	require.Equal(t, first, endpoint())
 }
+
+// withFields has requests bring keys in their bodies.
+func withFields(kind, fields, key string) string {
+	return `"` + kind + `":{"body_fields":[` + fields + `]},` + hashing(key)
+}
+
+// The header goes first, then the members in the order of the configuration,
+// whatever their order in the body.
+func TestKeys_in_bodies(t *testing.T) {
+	const body = `{"model":"m","messages":[],"user":"u","session_id":"s","prompt_cache_key":"p","metadata":{"user_id":"d"}}`
+	for _, tc := range []struct{ fields, header, body, want string }{
+		{`"metadata.user_id","user"`, "h", body, "h"},
+		{`"metadata.user_id","user"`, "", body, "d"},
+		{`"user","metadata.user_id"`, "", body, "u"},
+		{`"session_id"`, "", body, "s"},
+		{`"prompt_cache_key"`, "", body, "p"},
+		{`"prompt_cache_key","user"`, "", `{"model":"m","user":"u","prompt_cache_key":7}`, "u"},
+		{`"prompt_cache_key","user"`, "", `{"model":"m","user":"u","prompt_cache_key":""}`, "u"},
+		{`"user"`, "s\u00fcd", body, "u"}, // a header that is no key
+		{`"user"`, "", `{"model":"m"}`, ""},
+		{`"user"`, "", `{"model":"m","user":{"id":"u"}}`, ""},
+	} {
+		for kind, key := range map[string]string{"session": "session", "routing_key": "routing"} {
+			m := newMachine(t, withFields(kind, tc.fields, key), engines(4)...)
+			session, routing := tc.header, ""
+			if kind == "routing_key" {
+				session, routing = "", tc.header
+			}
+			r := m.keyed(session, routing, tc.body)
+			got := map[string]string{"session": r.session, "routing_key": r.routing}[kind]
+			require.Equal(t, tc.want, got, "%s %s", tc.fields, tc.body)
+			require.Equal(t, tc.want == "", r.Receipt().Reason == core.ReasonNoKey)
+		}
+	}
+}
+
+// The same key goes to the same engine, be it in a header or in a body.
+func TestKeys_of_headers_and_bodies_are_alike(t *testing.T) {
+	m := newMachine(t, withFields("session", `"user"`, "session"), engines(16)...)
+	for _, key := range []string{"alpha", "beta", "gamma", strings.Repeat("long", 100)} {
+		home := m.keyed(key, "", promptOf("x")).Receipt().Chosen
+		require.Equal(t, home, m.keyed("", "", `{"model":"m","user":"`+key+`"}`).Receipt().Chosen)
+	}
+}
+
+// H12 for bodies: what is long or unusual is kept as a hash, and nothing is kept
+// of a body that has no part in it.
+func TestH12_keys_of_bodies_are_bounded(t *testing.T) {
+	m := newMachine(t, withFields("session", `"user"`, "session"), engines(8)...)
+	for _, key := range []string{strings.Repeat("k", 1<<20), "sitz\u00fcng", `line\nbreak`, `\u0000`} {
+		r := m.keyed("", "", `{"model":"m","user":"`+key+`"}`)
+		require.Equal(t, core.ReasonConsistentHash, r.Receipt().Reason)
+		require.LessOrEqual(t, len(r.session), 64)
+		require.True(t, strings.HasPrefix(r.session, "hashed:"), r.session)
+	}
+}

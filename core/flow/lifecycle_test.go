@@ -110,9 +110,10 @@ func TestA47_release_without_an_answer(t *testing.T) {
 
 func TestPool_leaks_nothing_between_requests(t *testing.T) {
 	m := newMachine(t, oneBucket, engines(2)...)
-	r, effects := m.chat(`{"model":"m","max_tokens":9}`)
-	m.answer(r, 500)
-	require.Empty(t, effects[0].Endpoint, "what effects carried is let go of")
+	r, effects := m.chat(`{"model":"m","max_tokens":-9}`)
+	require.NotEmpty(t, effects[0].Response.Body)
+	r.Step(&Event{Kind: EventDone})
+	require.Empty(t, effects[0], "what effects carried is let go of")
 	again := m.NewRequest()
 	require.Same(t, r, again, "the object is used again")
 	fresh := &Request{ctx: m.Context, rand: again.rand, effects: again.effects, pcg: again.pcg}

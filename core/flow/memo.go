@@ -17,7 +17,8 @@ type memo struct {
 	target  spec.Target
 	entries []entry
 	lookups []lookup
-	unasked string // why a source has no answer
+	unasked string     // why a source has no answer
+	output  core.Count // that the request asks for
 
 	call   uint64 // the call that is waited for
 	rounds int    // binds tried

@@ -19,7 +19,8 @@ const maxScopes = 64
 // the request goes on at once.
 func (r *Request) observe(target spec.Target, a ask) bool {
 	wants := r.ctx.wants(target.Model)
-	if len(wants.Prefixes) == 0 && !r.keyed(wants.Scopes) {
+	tokens := r.asksLength(target, &a, wants.Lengths)
+	if len(wants.Prefixes) == 0 && !tokens && !r.keyed(wants.Scopes) {
 		return false
 	}
 	if _, ok := r.targets(target.Resolver.Preferences()); !ok {
@@ -30,7 +31,8 @@ func (r *Request) observe(target spec.Target, a ask) bool {
 	m.observe.Context, m.observe.Model, m.observe.Asked = r.ctx.state.Key, target.Model, target.Asked
 	m.observe.Path = r.ctx.pathOf(r.dialect)
 	m.observe.TimeoutMillis = uint32(r.ctx.state.ObserveWithin)
-	body := len(wants.Prefixes) > 0
+	m.observe.Tokens, m.output = tokens, a.output
+	body := len(wants.Prefixes) > 0 || tokens
 	switch {
 	case a.size > r.ctx.state.ObserveMaxBody:
 		m.unasked, body = "the request body is too large to look its prefix up", false
@@ -127,7 +129,9 @@ func (r *Request) observed(now core.Instant, reply *wire.ObserveReply, outcome C
 	if len(m.entries) > 0 {
 		r.bucket.Placed = m
 	}
-	r.choose(m.target)
+	if !m.observe.Tokens || r.counted(reply.Tokens, reply.Uncounted) {
+		r.choose(m.target)
+	}
 }
 
 // recall takes what the context remembers of a scope that nobody could be asked

@@ -16,9 +16,14 @@ import (
 type ask struct {
 	model  string
 	input  core.Tokens
+	output core.Count // that the request asks for
 	peak   core.Count
 	prompt string // a part of the body; empty when the body was not seen
 	size   uint64 // bytes of the body; 0 when it was not seen
+	lead   int    // bytes of prompt that are its system prompt, where the body has it apart
+
+	tools, template string // what the prompt's text depends on beside it; parts of the body
+	salt            string // cache salt
 
 	adapter    string // named in the body beside the model
 	parameters parameters
@@ -27,8 +32,13 @@ type ask struct {
 // route selects an engine for the request and sends it there, or answers why
 // not (engine-selection.md 3.1).
 func (r *Request) route(now core.Instant, a ask) {
-	r.receipt.Model, r.receipt.Input, r.receipt.Peak = shorten(a.model), a.input, a.peak
+	r.receipt.Input, r.receipt.Peak = a.input, a.peak
 	route, ok := r.ctx.routeTo(a.model, r.ctx.Fleet)
+	if ok {
+		r.receipt.Model = shorten(route.Name)
+	} else {
+		r.noteUnrouted(a.model)
+	}
 	if !r.ctx.Fleet.Known() {
 		// Nor are adapters known, so an unknown name proves nothing.
 		r.unplaced(now, a)
@@ -47,6 +57,7 @@ func (r *Request) route(now core.Instant, a ask) {
 		Model: route.Model, Asked: route.Asked, Input: a.input, Peak: a.peak, Now: now,
 		SessionKey: r.session, RoutingKey: r.routing, Prompt: a.prompt, Rand: r.rand,
 	}
+	r.trace(route, &a)
 	if r.observe(route, a) {
 		return
 	}
@@ -86,14 +97,16 @@ func (r *Request) unplaced(now core.Instant, a ask) {
 		r.ctx.Counters.add(RequestsUnplaced)
 		r.emit(EffectContinue)
 	case r.ctx.waits(now):
-		// The body belongs to the event, so what is kept of it is a copy.
-		a.prompt = strings.Clone(a.prompt[:min(len(a.prompt), keepPrompt)])
+		a.keep()
 		r.phase, r.asked = phaseFleet, a
 		r.emit(EffectPause)
 	default:
 		r.refuse(CodeStateUnavailable, "the router does not know its engines yet; try again")
 	}
 }
+
+// noteUnrouted keeps a copy of a model name that is a part of the body.
+func (r *Request) noteUnrouted(model string) { r.receipt.Model = strings.Clone(shorten(model)) }
 
 // walk is how far a request is on its way through the buckets.
 type walk struct {

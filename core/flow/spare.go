@@ -56,10 +56,17 @@ func (r *Request) follow(ev *Event) {
 		}
 		r.ctx.Fleet.Fault(w, ev.Now)
 	}
+	r.leave()
+	if used != nil {
+		r.enter(used, ev.Now)
+	}
 	if !r.ctx.Fleet.Move(&r.charge, used, ev.Now) {
 		r.ctx.Counters.add(ChargesReleased)
 	}
-	r.named[0], r.spares = &core.Worker{Address: ev.Upstream}, 0
+	if used == nil {
+		used = &core.Worker{Address: ev.Upstream}
+	}
+	r.named[0], r.spares = used, 0
 }
 
 // used finds the engine at an address: a spare, or one that the host's own

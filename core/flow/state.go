@@ -23,6 +23,8 @@ type Wants struct {
 	Scopes []policy.Scope
 	// Prefixes are the names of the cache sources that only the service has.
 	Prefixes []string
+	// Lengths says when the service is to count the prompt.
+	Lengths spec.Lengths
 }
 
 // State connects a context with what the state service knows. The zero value
@@ -51,7 +53,10 @@ type State struct {
 func StateOf(cfg *spec.Config, router *spec.Router, views *Views, key uint64) State {
 	return State{
 		Views: views, Key: key,
-		Wants:         func(model string) Wants { return Wants(router.ModelNeeds(model)) },
+		Wants: func(model string) Wants {
+			needs := router.ModelNeeds(model)
+			return Wants{Scopes: needs.Scopes, Prefixes: needs.Prefixes, Lengths: needs.Lengths}
+		},
 		SessionIdle:   uint32(cfg.BindingIdle(policy.KeySession)),
 		RoutingIdle:   uint32(cfg.BindingIdle(policy.KeyRouting)),
 		ObserveWithin: core.Instant(*cfg.State.ObserveTimeoutMillis),

@@ -28,6 +28,9 @@ func (v *Views) Binding(s policy.Scope) policy.Binding {
 
 // Lookup gives the request's one lookup at a source.
 func (v *Views) Lookup(source string, _ *core.PickRequest) policy.Lookup {
+	if source == policy.SourceHistory && v.request != nil && v.request.ctx.past != nil {
+		return v.request.lookBack()
+	}
 	if v.request == nil || v.request.memo == nil {
 		return policy.Lookup{Detail: "the source was not asked"}
 	}
@@ -43,6 +46,9 @@ func (v *Views) Lookup(source string, _ *core.PickRequest) policy.Lookup {
 // Depth gives how many of the query's blocks an engine holds. Asking in ID order
 // costs constant time per engine.
 func (v *Views) Depth(source string, w *core.Worker) uint64 {
+	if source == policy.SourceHistory && v.request != nil && v.request.ctx.past != nil {
+		return v.request.ctx.past.table.Depth(w)
+	}
 	if v.request == nil || v.request.memo == nil {
 		return 0
 	}

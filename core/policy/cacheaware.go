@@ -20,9 +20,11 @@ type CacheAware struct {
 	// Of the present pick. Nothing in them outlives it.
 	lookup  Lookup
 	hits    []hit
+	shares  []hit // of what many prompts share only
 	holders []holder
 	gated   []holder
 	pool    []*core.Worker
+	sharers []*core.Worker
 }
 
 // holder is one engine that holds enough of the prompt.
@@ -118,6 +120,7 @@ func (p *CacheAware) forget() {
 	clear(p.holders)
 	clear(p.gated)
 	clear(p.pool)
-	p.holders, p.gated, p.pool = p.holders[:0], p.gated[:0], p.pool[:0]
+	clear(p.sharers)
+	p.holders, p.gated, p.pool, p.sharers = p.holders[:0], p.gated[:0], p.pool[:0], p.sharers[:0]
 	p.lookup = Lookup{}
 }

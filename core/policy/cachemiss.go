@@ -12,15 +12,20 @@ func (p *CacheAware) miss(engines []*core.Worker, req *core.PickRequest) (core.P
 	if len(pool) > 1 && req.Rand == nil {
 		return core.Pick{}, noRandomSource(p.Name())
 	}
-	var w *core.Worker
-	var side pressure.Side
-	if p.caching.MinLoadChoices < len(pool) {
-		w, side = p.fallback.choose(pool, req)
-	} else {
-		w, side = p.least(pool, req)
+	if sharing := p.sharing(engines, req.Now); len(sharing) > 0 {
+		return p.share(sharing, req)
 	}
+	w, side := p.sampled(pool, req)
 	pick := core.Pick{Worker: w, Reason: p.missReason(), Matched: p.heldBy(w, req.Input), Cache: p.missDecision(allQueued)}
 	return p.check(pick, side, req)
+}
+
+// sampled chooses by pressure from a sample, or from all where they are no more.
+func (p *CacheAware) sampled(pool []*core.Worker, req *core.PickRequest) (*core.Worker, pressure.Side) {
+	if p.caching.MinLoadChoices < len(pool) {
+		return p.fallback.choose(pool, req)
+	}
+	return p.least(pool, req)
 }
 
 // unqueued lists the engines that the queue gate leaves, all of them when it

@@ -10,6 +10,7 @@ import (
 // Defaults of Caching (engine-selection.md 9.1).
 const (
 	DefaultPrefixSource        = "local"
+	SourceHistory              = "history" // what this proxy sent; needs no call (design section 5b)
 	DefaultMinMatchedTokens    = 1024
 	DefaultCandidateMinWorkers = 8
 	DefaultCandidateRatio      = 0.05
@@ -23,6 +24,9 @@ const (
 // Caching says when a prefix that an engine holds decides, and when it does not.
 type Caching struct {
 	Source string // which prefix source is asked
+	// Private lets only what belongs to few prompts count towards a hit. What many
+	// prompts share then attracts a request and does not bind it (design section 5b).
+	Private bool
 
 	MinMatchedTokens uint64  // tokens an engine must hold; 0 asks for none
 	MinMatchRatio    float64 // share of the prompt it must hold, 0 to 1

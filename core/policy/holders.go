@@ -19,7 +19,7 @@ type hit struct {
 // and no more than are looked at (engine-selection.md 9.4). The cap comes before
 // admission.
 func (p *CacheAware) gather(engines []*core.Worker, req *core.PickRequest) {
-	p.hits = p.hits[:0]
+	p.hits, p.shares = p.hits[:0], p.shares[:0]
 	if !p.found() {
 		return
 	}
@@ -29,9 +29,14 @@ func (p *CacheAware) gather(engines []*core.Worker, req *core.PickRequest) {
 		if depth == 0 {
 			continue
 		}
-		if matched := held(req.Input, depth, p.lookup.Blocks); p.enough(matched, req.Input) {
+		matched := held(req.Input, depth, p.lookup.Blocks)
+		switch {
+		case !p.enough(matched, req.Input):
+		case p.enough(p.counted(matched, req.Input, depth), req.Input):
 			p.add(&all, w, req.Now)
 			p.hits = append(p.hits, hit{i, matched})
+		default:
+			p.shares = append(p.shares, hit{i, matched})
 		}
 	}
 	p.keep(engines, req, all, p.caching.candidates(len(engines)))

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -14,14 +15,37 @@ const MaxKey = 256
 // and 128 bits of hash for one longer than MaxKey, so that no key is kept that a
 // client made long (field report H12).
 func BoundKey(value string) string {
-	for i := range len(value) {
-		if c := value[i]; (c < ' ' && c != '\t') || c > '~' {
-			return ""
-		}
-	}
-	if len(value) <= MaxKey {
+	switch {
+	case !visible(value):
+		return ""
+	case len(value) <= MaxKey:
 		return value
 	}
+	return hashedKey(value)
+}
+
+// BodyKey makes a key of a text in a request's body, as BoundKey does of a
+// header's value; the same text gives the same key. JSON has more characters than
+// headers: a text with others is hashed. The key shares no memory with the body.
+func BodyKey(value string) string {
+	if visible(value) && len(value) <= MaxKey {
+		return strings.Clone(value)
+	}
+	return hashedKey(value)
+}
+
+// visible reports whether a text has visible ASCII characters, spaces and tabs
+// only.
+func visible(value string) bool {
+	for i := range len(value) {
+		if c := value[i]; (c < ' ' && c != '\t') || c > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func hashedKey(value string) string {
 	second := xxhash.NewWithSeed(1)
 	_, _ = second.WriteString(value) // never fails
 	key := strconv.AppendUint([]byte("hashed:"), xxhash.Sum64String(value), 16)

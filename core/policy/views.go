@@ -52,7 +52,10 @@ const (
 type Lookup struct {
 	Outcome LookupOutcome
 	Blocks  uint64 // blocks of the query, above zero for LookupHit
-	Detail  string // why, for LookupInvalid and LookupUnavailable
+	// Shared is how many of the query's blocks, from the first on, belong to many
+	// prompts; known to SourceHistory only, whose blocks are bytes.
+	Shared uint64
+	Detail string // why, for LookupInvalid and LookupUnavailable
 }
 
 // PrefixView is what a policy may know of the prefixes that engines hold. One

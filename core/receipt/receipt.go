@@ -26,6 +26,7 @@ const (
 	SourceContentLength               // a quarter of the announced length; the body was not seen
 	SourceUnknown                     // neither body nor length was seen; Summary.Input means nothing
 	SourceTokenIDs                    // counted: the client sent token ids
+	SourceTokenizer                   // counted by the state service
 )
 
 func (s Source) String() string {
@@ -36,6 +37,8 @@ func (s Source) String() string {
 		return "unknown"
 	case SourceTokenIDs:
 		return "token ids"
+	case SourceTokenizer:
+		return "tokenizer"
 	case SourceEstimate:
 	}
 	return "estimate"
@@ -81,6 +84,9 @@ type Summary struct {
 	Chosen core.WorkerID
 	Bucket string
 	Reason core.Reason
+	// Matched is how many tokens of the prompt the chosen engine is known to hold;
+	// unknown when its policy does not look at prefixes.
+	Matched core.Count
 
 	order      [MaxTries]string
 	ordered    int // buckets in the order, those not kept included
@@ -244,6 +250,10 @@ func (s *Summary) appendResult(b []byte) []byte {
 	b = append(b, s.Chosen...)
 	b = append(b, " by "...)
 	b = append(b, s.Reason.String()...)
+	if s.Matched.Known {
+		b = append(b, " holding "...)
+		b = strconv.AppendUint(b, s.Matched.N, 10)
+	}
 	b = append(b, " of "...)
 	b = strconv.AppendInt(b, int64(s.considered), 10)
 	b = append(b, " ["...)

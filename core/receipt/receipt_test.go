@@ -67,7 +67,7 @@ func TestDescribe_unlisted_candidates_are_counted(t *testing.T) {
 }
 
 func TestSource_names(t *testing.T) {
-	require.Equal(t, []string{"estimate", "content-length", "unknown", "token ids"}, []string{SourceEstimate.String(), SourceContentLength.String(), SourceUnknown.String(), SourceTokenIDs.String()})
+	require.Equal(t, []string{"estimate", "content-length", "unknown", "token ids", "tokenizer"}, []string{SourceEstimate.String(), SourceContentLength.String(), SourceUnknown.String(), SourceTokenIDs.String(), SourceTokenizer.String()})
 }
 
 func TestSummary_costs_no_allocation(t *testing.T) {

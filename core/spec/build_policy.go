@@ -35,7 +35,7 @@ func (r *Router) newPolicy(at place, p *Policy, h Handles) (bucket.Policy, error
 	case PolicySticky:
 		return r.sticky(at, p, limits, h)
 	case PolicyCacheAware:
-		return r.cacheAware(at, p, limits, h)
+		return r.cacheAware(p, limits, h)
 	}
 	return nil, fmt.Errorf("policy %q is not known", p.Type)
 }
@@ -68,9 +68,13 @@ func (r *Router) sticky(at place, p *Policy, limits admission.Limits, h Handles)
 	return policy.NewSticky(fallback, limits, h.Load, h.Bindings, h.start())
 }
 
-func (r *Router) cacheAware(at place, p *Policy, limits admission.Limits, h Handles) (bucket.Policy, error) {
+func (r *Router) cacheAware(p *Policy, limits admission.Limits, h Handles) (bucket.Policy, error) {
 	c := p.caching()
-	r.needSource(at.model, c.Source)
+	if c.Source == policy.SourceHistory {
+		r.needHistory()
+	} else {
+		r.needSource(c.Source)
+	}
 	return policy.NewCacheAware(c, limits, h.Load, h.Prefixes)
 }
 
@@ -80,6 +84,7 @@ func (p *Policy) caching() policy.Caching {
 	if p.Source != "" {
 		c.Source = p.Source
 	}
+	c.Private = c.Source == policy.SourceHistory
 	c.MinMatchedTokens = valueOr(p.MinMatchedTokens, c.MinMatchedTokens)
 	c.MinMatchRatio = valueOr(p.MinMatchRatio, c.MinMatchRatio)
 	c.CandidateMinWorkers = valueOr(p.CandidateMinWorkers, c.CandidateMinWorkers)
@@ -111,27 +116,31 @@ func (g *Guard) guard(defaults *pressure.Guard) *pressure.Guard {
 func (r *Router) needKey(key policy.KeySource) {
 	switch key {
 	case policy.KeySession:
-		r.needs.Session = r.headers.session
+		r.needs.Session, r.needs.SessionFields = r.headers.session, r.headers.sessionFields
 	case policy.KeyRouting:
-		r.needs.Routing = r.headers.routing
+		r.needs.Routing, r.needs.RoutingFields = r.headers.routing, r.headers.routingFields
 	case policy.KeyPrefix:
 	}
 }
+
+// building is the model that is being added.
+func (r *Router) building() *routed { return r.models[len(r.models)-1] }
 
 // needScope notes that keys of a kind are bound at a place.
 func (r *Router) needScope(at place, kind policy.KeySource) {
 	r.needKey(kind)
 	r.needs.Bindings = true
-	m := r.model[at.model]
-	m.Scopes = append(m.Scopes, policy.Scope{Kind: kind, Model: at.model, Bucket: at.bucket, Stage: at.stage})
-	r.model[at.model] = m
+	m := r.building()
+	m.needs.Scopes = append(m.needs.Scopes, policy.Scope{Kind: kind, Model: at.model, Bucket: at.bucket, Stage: at.stage})
 }
 
-// needSource notes that a model's requests ask a prefix source.
-func (r *Router) needSource(model, source string) {
-	m := r.model[model]
-	m.Prefixes = with(m.Prefixes, source)
-	r.model[model] = m
+// needHistory notes that the model's requests go by what was sent where.
+func (r *Router) needHistory() { r.building().needs.History, r.needs.History = true, true }
+
+// needSource notes that the model's requests ask a prefix source.
+func (r *Router) needSource(source string) {
+	m := r.building()
+	m.needs.Prefixes = with(m.needs.Prefixes, source)
 	r.needs.Prefixes = with(r.needs.Prefixes, source)
 }
 

@@ -138,11 +138,11 @@ func TestDecode_lists_everything_at_once(t *testing.T) {
         {"id": "b", "max_context_tokens": 0, "groups": {"plain": {"policy": {"type": "fused_score", "admission": {"max_kv_tokens": 0, "max_running_request": 1}}}}}
       ]
     },
-    "n": {"tokens": "exact", "buckets": []}
+    "n": {"tokens": "precise", "buckets": []}
   }
 }`))
 	require.EqualError(t, err, `15 problems in the filter configuration
-  verbose: unknown key; known keys: version, proxy, state, on_no_state, endpoint_mode, transport_retry, paths, generate_model, max_body_bytes, body_timeout_ms, breaker, receipts, seed, session, routing_key, workers, models
+  verbose: unknown key; known keys: version, proxy, state, on_no_state, endpoint_mode, transport_retry, worker_header, paths, generate_model, max_body_bytes, body_timeout_ms, breaker, receipts, seed, session, routing_key, workers, models
   stat: unknown key; did you mean "state"?
   models.m.buckets[0].id: stands twice; keep one
   models.m.buckets[0].limits.max: must be a whole number, zero or more, is "8"
@@ -155,7 +155,7 @@ func TestDecode_lists_everything_at_once(t *testing.T) {
   models.m.buckets[1].max_context_tokens: 0 fits no request; leave it out for no bound
   models.m.buckets[1].groups.plain.policy.type: "fused_score" is dropped: policies do not add up scores; use power_of_two
   models.m.buckets[1].groups.plain.policy.admission.max_kv_tokens: 0 admits nothing; use at least 1 or leave it out
-  models.n.tokens: "exact" needs a tokenizer in the state service, which this version does not have; use "estimate"
+  models.n.tokens: "precise" is not a choice; use "exact", "ambiguous" or "estimate"
   models.n.buckets: no bucket; list at least one`)
 }
 

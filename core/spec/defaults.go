@@ -37,7 +37,7 @@ const (
 	PolicyCacheAware     = "cache_aware"
 )
 
-// policies lists the choices of Policy.Type, pending ones included.
+// policies lists the choices of Policy.Type.
 func policies() []string {
 	return []string{
 		PolicyRoundRobin, PolicyRandom, PolicyPowerOfTwo, PolicyLoadBased, PolicyConsistentHash,
@@ -67,8 +67,12 @@ const (
 // (engine-selection.md 17).
 const DefaultIdle = 600
 
-// TokensEstimate takes a quarter of the body's bytes as the prompt length.
-const TokensEstimate = "estimate"
+// Where prompt lengths come from (design section 1).
+const (
+	TokensExact     = "exact"
+	TokensAmbiguous = "ambiguous"
+	TokensEstimate  = "estimate"
+)
 
 // Limits and defaults of settings.
 const (

@@ -210,7 +210,7 @@ func editedIsSound(t *testing.T, text string, r *rand.Rand) bool {
 	root.write(&b)
 	edited := b.String()
 
-	cfg, err := decodeWithout([]byte(edited), nil)
+	cfg, err := decodeFed([]byte(edited), nil)
 	if err != nil {
 		var problems Problems
 		require.ErrorAs(t, err, &problems, edited)

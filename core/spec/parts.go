@@ -40,7 +40,10 @@ func (c *Config) Static() []core.Worker {
 	for i := range c.Workers {
 		w := &c.Workers[i]
 		stage, _ := core.ParseStage(w.Role)
-		list = append(list, core.Worker{ID: core.WorkerID(w.id()), Address: w.Address, Models: w.Models, Stage: stage})
+		list = append(list, core.Worker{
+			ID: core.WorkerID(w.id()), Address: w.Address, Models: w.Models, Stage: stage,
+			Version: w.VersionGroup, Services: w.Services,
+		})
 	}
 	return list
 }

@@ -1,10 +1,12 @@
 package spec
 
-// pending lists the policies that are built and not offered yet, since nothing
-// feeds them: a line is deleted once the filter can. Until then Decode refuses
-// them by name.
-func pending() []string {
+import "github.com/pointsman/pointsman/core/policy"
+
+// fed lists the prefix sources that something feeds: a line is added once the
+// state service does. Until then a configuration that names another one, or none
+// and so the default, is refused.
+func fed() []string {
 	return []string{
-		PolicyCacheAware,
+		policy.SourceHistory,
 	}
 }

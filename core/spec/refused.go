@@ -28,13 +28,17 @@ func refusedKey(key string) (refusal, bool) {
 		return refusal{"belongs to a bucket", `write it into "buckets": [{...}]`}, true
 	case "session", "routing_key":
 		return refusal{"belongs to the top level", "write it beside \"models\""}, true
-	case "idle_secs":
+	case "idle_secs", "body_fields":
 		return refusal{"belongs to a kind of key", `write it into "session" or "routing_key" at the top level`}, true
 	case "eviction_interval_secs", "session_eviction_interval_secs", "sticky_eviction_interval_secs":
 		return refusal{"belongs to the state service, which drops idle bindings in its own time", "leave it out"}, true
 	case "session_affinity_mode":
 		return refusal{"is dropped: a session is bound in each bucket and stage, there are no global modes", "leave it out"}, true
-	case "kv_indexer", "worker_services", "dp_aware", "observe_max_body":
+	case "worker_ids", "worker_services":
+		return refusal{"belongs to a group", `write it into "plain", "prefill" or "decode"`}, true
+	case "version_group", "services":
+		return refusal{"belongs to a worker", `write it into "workers": [{...}], or into the state service's configuration`}, true
+	case "kv_indexer", "dp_aware", "observe_max_body":
 		return refusal{"is not in this version", "leave it out"}, true
 	}
 	if slices.Contains(keysOf(reflect.TypeFor[Policy]()), name) {
@@ -101,13 +105,9 @@ func renamedKeys() map[string]refusal {
 }
 
 // refusedPolicy explains why a policy name cannot be honoured: the dropped ones
-// of POLICY_DESIGN section 7 with their replacement, those not offered yet, and
-// names nobody knows.
+// of POLICY_DESIGN section 7 with their replacement, and names nobody knows.
 func refusedPolicy(name string, offered []string) refusal {
 	quoted := strconv.Quote(name)
-	if slices.Contains(policies(), name) {
-		return refusal{quoted + " is not in this version", use(offered...)}
-	}
 	switch name {
 	case "fused_score", "score_policy":
 		return refusal{quoted + " is dropped: policies do not add up scores", "use power_of_two"}

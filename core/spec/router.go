@@ -10,8 +10,8 @@ import (
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/bucket"
+	"github.com/pointsman/pointsman/core/chat"
 	"github.com/pointsman/pointsman/core/policy"
-	"github.com/pointsman/pointsman/core/sampling"
 )
 
 // Handles are what policies need beside their specification.
@@ -41,6 +41,7 @@ type Adapters interface {
 
 // Target is where requests for one model name go.
 type Target struct {
+	Name     string // the name that was asked for, in memory that lasts
 	Model    string // canonical name: the key in Config.Models
 	Asked    string // the name engines must serve: the adapter's own, else Model
 	Resolver *bucket.Resolver
@@ -49,15 +50,12 @@ type Target struct {
 // Router maps model names to their buckets. It is built once and read by one
 // context; the policies inside it have state of their own.
 type Router struct {
-	models  map[string]*bucket.Resolver
-	aliases map[string]string
-	names   []string // models, sorted
-	members []core.WorkerID
-	needs   Needs
-	model   map[string]ModelNeeds
-	headers keyHeaders
-
-	sampling map[string]*sampling.Contract // of models that have one
+	models    []*routed // sorted by name
+	directory directory // of the models, by their names and aliases
+	members   []core.WorkerID
+	services  []string
+	needs     Needs
+	headers   keyHeaders
 }
 
 // Needs are what a request must bring for the policies of a router. Header names
@@ -68,17 +66,51 @@ type Needs struct {
 	TTFT    string // header of the target for the time to first token
 	TPS     string // header of the target for tokens per second
 
+	// Members of the body that hold a key when its header does not, in order of
+	// preference; none where the key is not needed.
+	SessionFields, RoutingFields []chat.Field
+
 	Bindings bool     // some policy binds keys
-	Prefixes []string // the prefix sources that policies ask, sorted
+	Prefixes []string // the prefix sources of the state service that policies ask, sorted
+	History  bool     // some policy goes by what was sent where
 }
 
-// ModelNeeds are what the policies of one model ask of the state service.
+// ModelNeeds are what the policies of one model ask, of the state service but for
+// History.
 type ModelNeeds struct {
 	// Scopes are where a request's keys may be bound, in the order of buckets and
 	// stages in the configuration. A request fills in its key of the kind.
 	Scopes []policy.Scope
 	// Prefixes are the prefix sources, sorted.
 	Prefixes []string
+	// History says that some policy goes by what was sent where, which the context
+	// knows itself.
+	History bool
+	// Lengths says when the service is to count the prompt.
+	Lengths Lengths
+}
+
+// Lengths says when a model's prompts are counted by the state service.
+type Lengths uint8
+
+// The choices.
+const (
+	LengthsEstimated Lengths = iota // never
+	LengthsAmbiguous                // when an estimate leaves open which buckets take the request
+	LengthsExact                    // always
+)
+
+// lengths says when a model's prompts are counted.
+func (c *Config) lengths(m *Model) Lengths {
+	switch {
+	case c.State == nil || !m.bounded():
+		return LengthsEstimated
+	case m.Tokens == TokensEstimate:
+		return LengthsEstimated
+	case m.Tokens == TokensAmbiguous:
+		return LengthsAmbiguous
+	}
+	return LengthsExact
 }
 
 // place is where a policy stands.
@@ -87,8 +119,12 @@ type place struct {
 	stage         core.Stage
 }
 
-// keyHeaders are the headers that keys are in, needed or not.
-type keyHeaders struct{ session, routing string }
+// keyHeaders are the headers and the members of bodies that keys are in, needed or
+// not.
+type keyHeaders struct {
+	session, routing             string
+	sessionFields, routingFields []chat.Field
+}
 
 func (c *Config) keyHeaders() keyHeaders {
 	name := func(h *KeyHeader, otherwise string) string {
@@ -97,31 +133,56 @@ func (c *Config) keyHeaders() keyHeaders {
 		}
 		return strings.ToLower(h.Header)
 	}
-	return keyHeaders{name(c.Session, DefaultSessionHeader), name(c.RoutingKey, DefaultRoutingHeader)}
+	return keyHeaders{
+		name(c.Session, DefaultSessionHeader), name(c.RoutingKey, DefaultRoutingHeader),
+		c.Session.fields(), c.RoutingKey.fields(),
+	}
+}
+
+// fields are the members of a body that hold the key.
+func (h *KeyHeader) fields() (list []chat.Field) {
+	if h == nil || h.BodyFields == nil {
+		return nil
+	}
+	for _, name := range *h.BodyFields {
+		if f, ok := chat.ParseField(name); ok {
+			list = append(list, f)
+		}
+	}
+	return list
 }
 
 // Build makes the router of a valid configuration.
 func Build(cfg *Config, h Handles) (*Router, error) {
-	r := &Router{models: map[string]*bucket.Resolver{}, model: map[string]ModelNeeds{}, aliases: map[string]string{}, headers: cfg.keyHeaders()}
-	r.names = slices.Sorted(maps.Keys(cfg.Models))
-	for _, name := range r.names {
+	r := &Router{headers: cfg.keyHeaders()}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Models)) {
 		m := cfg.Models[name]
-		resolver, err := r.resolver(name, m, h)
-		if err != nil {
+		if err := r.add(name, m, h); err != nil {
 			return nil, fmt.Errorf("models.%s: %w", name, err)
 		}
-		r.models[name] = resolver
-		for _, alias := range m.Aliases {
-			r.aliases[alias] = name
-		}
+		r.building().needs.Lengths = cfg.lengths(&m)
 	}
-	var err error
-	if r.sampling, err = contracts(cfg); err != nil {
-		return nil, err
-	}
+	r.directory.sort()
 	slices.Sort(r.members)
 	r.members = slices.Compact(r.members)
+	slices.Sort(r.services)
+	r.services = slices.Compact(r.services)
 	return r, nil
+}
+
+// add builds one model.
+func (r *Router) add(name string, m Model, h Handles) (err error) {
+	model := &routed{name: name}
+	r.models = append(r.models, model)
+	r.directory = append(r.directory, named{name, model})
+	for _, alias := range m.Aliases {
+		r.directory = append(r.directory, named{alias, model})
+	}
+	if model.contract, err = m.Sampling.contract(); err != nil {
+		return err
+	}
+	model.resolver, err = r.resolver(name, m, h)
+	return err
 }
 
 func (r *Router) resolver(name string, m Model, h Handles) (*bucket.Resolver, error) {
@@ -189,50 +250,86 @@ func (r *Router) group(at place, g *Group, h Handles) (bucket.Group, error) {
 		members = bucket.Only(ids...)
 		r.members = append(r.members, ids...)
 	}
+	if g.WorkerServices != nil {
+		members = members.Behind(*g.WorkerServices...)
+		r.services = append(r.services, *g.WorkerServices...)
+	}
 	return bucket.Group{Members: members, Policy: p}, nil
 }
 
 // Route finds the target of a model name: the model itself, else an alias, else
 // an adapter of the fleet whose base model is routed.
 func (r *Router) Route(asked string, adapters Adapters) (Target, bool) {
-	if resolver, ok := r.models[asked]; ok {
-		return Target{Model: asked, Asked: asked, Resolver: resolver}, true
-	}
-	if model, ok := r.aliases[asked]; ok {
-		return Target{Model: model, Asked: model, Resolver: r.models[model]}, true
+	if found := r.directory.find(asked); found != nil {
+		m := found.model
+		return Target{Name: found.name, Model: m.name, Asked: m.name, Resolver: m.resolver}, true
 	}
 	base, ok := adapters.Base(asked)
 	if !ok {
 		return Target{}, false
 	}
-	if model, ok := r.aliases[base]; ok {
-		base = model
+	if found := r.directory.find(base); found != nil {
+		m := found.model
+		asked = strings.Clone(asked)
+		return Target{Name: asked, Model: m.name, Asked: asked, Resolver: m.resolver}, true
 	}
-	resolver, ok := r.models[base]
-	return Target{Model: base, Asked: asked, Resolver: resolver}, ok
+	return Target{}, false
 }
 
 // Only gives the routed model when there is just one.
 func (r *Router) Only() (string, bool) {
-	if len(r.names) != 1 {
+	if len(r.models) != 1 {
 		return "", false
 	}
-	return r.names[0], true
+	return r.models[0].name, true
 }
 
 // Names lists the model names that Route knows by configuration, sorted.
-func (r *Router) Names() []string {
-	names := append(slices.Clone(r.names), slices.Collect(maps.Keys(r.aliases))...)
-	slices.Sort(names)
-	return names
-}
+func (r *Router) Names() []string { return r.directory.names() }
 
 // Needs says what requests must bring.
 func (r *Router) Needs() Needs { return r.needs }
 
 // ModelNeeds says what the policies of a model, by its canonical name, ask of the
 // state service.
-func (r *Router) ModelNeeds(model string) ModelNeeds { return r.model[model] }
+func (r *Router) ModelNeeds(model string) ModelNeeds {
+	if found := r.directory.find(model); found != nil {
+		return found.model.needs
+	}
+	return ModelNeeds{}
+}
 
 // Members lists the worker IDs that groups name, sorted and without repeats.
 func (r *Router) Members() []core.WorkerID { return r.members }
+
+// Roll says who is in a fleet.
+type Roll interface {
+	// Has reports whether a worker of that ID is.
+	Has(id core.WorkerID) bool
+	// Behind reports whether a worker behind that Kubernetes Service is.
+	Behind(service string) bool
+}
+
+// Missing says in one line what groups name and a fleet does not have, empty for
+// nothing.
+func (r *Router) Missing(fleet Roll) string {
+	var ids, services []string
+	for _, id := range r.members {
+		if !fleet.Has(id) {
+			ids = append(ids, string(id))
+		}
+	}
+	for _, s := range r.services {
+		if !fleet.Behind(s) {
+			services = append(services, s)
+		}
+	}
+	var parts []string
+	if len(ids) > 0 {
+		parts = append(parts, "groups name workers the fleet does not have: "+strings.Join(ids, ", "))
+	}
+	if len(services) > 0 {
+		parts = append(parts, "groups name services that no worker is behind: "+strings.Join(services, ", "))
+	}
+	return strings.Join(parts, "; ")
+}

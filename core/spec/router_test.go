@@ -51,12 +51,12 @@ func TestRouter_route(t *testing.T) {
 	r := build(t, routes, Handles{})
 	fleet := adapters{"lora": "alpha", "lora-of-alias": "z", "lora-of-none": "other", "zeta": "alpha"}
 	for asked, want := range map[string]Target{
-		"alpha":         {Model: "alpha", Asked: "alpha", Resolver: r.models["alpha"]},
-		"zeta":          {Model: "zeta", Asked: "zeta", Resolver: r.models["zeta"]}, // a model before an adapter of its name
-		"z":             {Model: "zeta", Asked: "zeta", Resolver: r.models["zeta"]},
-		"last":          {Model: "zeta", Asked: "zeta", Resolver: r.models["zeta"]},
-		"lora":          {Model: "alpha", Asked: "lora", Resolver: r.models["alpha"]},
-		"lora-of-alias": {Model: "zeta", Asked: "lora-of-alias", Resolver: r.models["zeta"]},
+		"alpha":         {Name: "alpha", Model: "alpha", Asked: "alpha", Resolver: r.directory.find("alpha").model.resolver},
+		"zeta":          {Name: "zeta", Model: "zeta", Asked: "zeta", Resolver: r.directory.find("zeta").model.resolver}, // a model before an adapter of its name
+		"z":             {Name: "z", Model: "zeta", Asked: "zeta", Resolver: r.directory.find("zeta").model.resolver},
+		"last":          {Name: "last", Model: "zeta", Asked: "zeta", Resolver: r.directory.find("zeta").model.resolver},
+		"lora":          {Name: "lora", Model: "alpha", Asked: "lora", Resolver: r.directory.find("alpha").model.resolver},
+		"lora-of-alias": {Name: "lora-of-alias", Model: "zeta", Asked: "lora-of-alias", Resolver: r.directory.find("zeta").model.resolver},
 	} {
 		got, ok := r.Route(asked, fleet)
 		require.True(t, ok, asked)
@@ -84,7 +84,7 @@ func TestRouter_lists(t *testing.T) {
 }
 
 func TestBuild_buckets(t *testing.T) {
-	buckets := build(t, routes, Handles{}).models["alpha"].Buckets()
+	buckets := build(t, routes, Handles{}).directory.find("alpha").model.resolver.Buckets()
 	require.Len(t, buckets, 3)
 	short, long, none := buckets[0], buckets[1], buckets[2]
 	require.Equal(t, []string{"short", "long", "none"}, []string{short.ID(), long.ID(), none.ID()})
@@ -107,7 +107,7 @@ func TestBuild_pairs(t *testing.T) {
 	cfg := &Config{Models: map[string]Model{"m": {Buckets: []Bucket{{ID: "b", Groups: Groups{PD: &PD{Prefill: &Group{Policy: policy}, Decode: &Group{Policy: policy}}}}}}}}
 	r, err := Build(cfg, Handles{Load: noLoad{}})
 	require.NoError(t, err)
-	groups := r.models["m"].Buckets()[0].EngineGroups()
+	groups := r.directory.find("m").model.resolver.Buckets()[0].EngineGroups()
 	require.Equal(t, core.StagePrefill, groups[0].Stage())
 	require.Equal(t, core.StageDecode, groups[1].Stage())
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -174,22 +173,11 @@ func (v *validator) generateModel() {
 	}
 }
 
-// contracts builds the contracts of all models that have one.
-func contracts(cfg *Config) (map[string]*sampling.Contract, error) {
-	list := map[string]*sampling.Contract{}
-	for _, name := range slices.Sorted(maps.Keys(cfg.Models)) {
-		m := cfg.Models[name]
-		c, err := m.Sampling.contract()
-		if err != nil {
-			return nil, fmt.Errorf("models.%s.%w", name, err)
-		}
-		if c != nil {
-			list[name] = c
-		}
-	}
-	return list, nil
-}
-
 // Sampling gives the contract of a model by its canonical name, nil when it has
 // none.
-func (r *Router) Sampling(model string) *sampling.Contract { return r.sampling[model] }
+func (r *Router) Sampling(model string) *sampling.Contract {
+	if found := r.directory.find(model); found != nil {
+		return found.model.contract
+	}
+	return nil
+}

@@ -48,13 +48,13 @@ func TestBuild_slo(t *testing.T) {
 		{`"tps_slo": "best_effort", `, `"tokens_per_second": 2.5, `, bucket.Preferences{TPS: bucket.PreferenceBestEffort}, Needs{TPS: "x-sgl-tps-slo"}},
 	} {
 		r := build(t, sloModel(tt.model, tt.bucket), Handles{})
-		require.Equal(t, tt.prefer, r.models["m"].Preferences())
+		require.Equal(t, tt.prefer, r.directory.find("m").model.resolver.Preferences())
 		require.Equal(t, tt.needs, r.Needs())
 	}
 	_, err := Build(&Config{Models: map[string]Model{"m": {TPSSLO: "fast"}}}, Handles{Load: noLoad{}})
 	require.EqualError(t, err, `models.m: preferences "" and "fast" are not both known`)
 	r := build(t, sloModel(`"ttft_slo": "slo_first", "tps_slo": "slo_first", `, `"ttft_ms": 5, "tokens_per_second": 2.5, `), Handles{})
-	s := r.models["m"].Buckets()[0].Spec()
+	s := r.directory.find("m").model.resolver.Buckets()[0].Spec()
 	require.Equal(t, uint64(5), *s.TTFTMillis)
 	require.InDelta(t, 2.5, *s.TokensPerSecond, 0)
 }

@@ -36,6 +36,11 @@ type Config struct {
 	// the host to retry on when the chosen one cannot be reached or breaks off
 	// before it answers. The host's route must retry (override_host only).
 	TransportRetry bool `json:"transport_retry"`
+	// WorkerHeader names the engine to clients: answers of routed requests carry
+	// its ID in x-pointsman-worker, with transport_retry that of the engine that
+	// answered. A header of that name from an engine does not pass. Answers of the
+	// router itself, and of requests it does not route, carry none.
+	WorkerHeader bool `json:"worker_header"`
 	// Paths are the routed request paths. Default: /v1/chat/completions and
 	// /v1/completions. /generate, /v1/responses, /v1/messages and /v1/embeddings
 	// can be added; core/chat/README.md says what is read of each.
@@ -55,10 +60,10 @@ type Config struct {
 	// Seed makes every choice of every context repeatable. Not for production:
 	// contexts then choose alike.
 	Seed *uint64 `json:"seed"`
-	// Session says which header carries the key of a session. Default header:
+	// Session says what carries the key of a session. Default header:
 	// x-session-id.
 	Session *KeyHeader `json:"session"`
-	// RoutingKey says which header carries a routing key. Default header:
+	// RoutingKey says what carries a routing key. Default header:
 	// x-sgl-routing-key.
 	RoutingKey *KeyHeader `json:"routing_key"`
 	// Workers is a static fleet, used until the state service sends one.
@@ -67,12 +72,18 @@ type Config struct {
 	Models map[string]Model `json:"models"`
 }
 
-// KeyHeader names the header of a kind of key, and how long its bindings last. Requests pay for reading it only
-// when a policy uses such keys. A value that is empty or not visible ASCII is no
-// key; one of more than 256 bytes is used by its hash.
+// KeyHeader says where a request has its key of a kind, and how long the key's
+// bindings last. Requests pay for reading it only when a policy uses such keys. A
+// header that is empty or not visible ASCII is no key, in a body an empty string
+// and any other value than a string is none; a text of more than 256 bytes, or in a
+// body with other characters, is used by its hash.
 type KeyHeader struct {
-	// Header is matched in any case. Required unless idle_secs is set.
+	// Header is matched in any case. Required unless another setting is there.
 	Header string `json:"header"`
+	// BodyFields are members of the body that hold the key of a request without a
+	// header, the first one that is a string and not empty: user, session_id,
+	// prompt_cache_key or metadata.user_id. Default: none, bodies are not searched.
+	BodyFields *[]string `json:"body_fields"`
 	// IdleSecs is how many seconds a binding of such a key lasts without a request.
 	// Default 600. The state service decides how often it looks for idle ones.
 	IdleSecs *uint64 `json:"idle_secs"`
@@ -116,6 +127,11 @@ type Worker struct {
 	Models []string `json:"models"`
 	// Role is plain (default), prefill or decode.
 	Role string `json:"role"`
+	// VersionGroup is the label that a prefill engine has in common with the decode
+	// engines it pairs with. Default: the group of those without one.
+	VersionGroup string `json:"version_group"`
+	// Services are the Kubernetes Services the engine is behind, namespace/name.
+	Services []string `json:"services"`
 }
 
 // Model is the routing of one model.
@@ -123,8 +139,11 @@ type Model struct {
 	// Aliases are further names that clients may ask for. The body is not
 	// rewritten, so the engines must serve the alias too.
 	Aliases []string `json:"aliases"`
-	// Tokens says where prompt lengths come from: estimate (default), a quarter
-	// of the body's bytes.
+	// Tokens says where the prompt lengths that buckets go by come from: exact
+	// (default), the state service counts them; ambiguous, it is asked only when an
+	// estimate, with the error that was seen so far, leaves open which buckets take
+	// the request; estimate, a quarter of the body's bytes. Without a state service
+	// that can count, and without a bucket with a bound, nothing is asked.
 	Tokens string `json:"tokens"`
 	// TTFTSLO orders buckets by whether their ttft_ms meets the milliseconds to the
 	// first token that a request asks for in x-sgl-ttft-slo-ms: disabled (default),
@@ -183,6 +202,10 @@ type Group struct {
 	// WorkerIDs names the members. Not set: every engine that serves the model
 	// in this stage. An empty list: none.
 	WorkerIDs *[]string `json:"worker_ids"`
+	// WorkerServices names Kubernetes Services, namespace/name: members are the
+	// engines behind one of them, of those in worker_ids if both are set. Not set:
+	// any. An empty list: none.
+	WorkerServices *[]string `json:"worker_services"`
 	// Policy picks an engine. Required.
 	Policy *Policy `json:"policy"`
 }
@@ -248,17 +271,17 @@ type Policy struct {
 
 // Decode reads, checks and completes a configuration. Its error is of type
 // Problems and lists everything that is wrong.
-func Decode(document []byte) (*Config, error) { return decodeWithout(document, pending()) }
+func Decode(document []byte) (*Config, error) { return decodeFed(document, fed()) }
 
-// decodeWithout is Decode with the policies named that are not offered.
-func decodeWithout(document []byte, refused []string) (*Config, error) {
+// decodeFed is Decode with the prefix sources named that are fed; nil is all.
+func decodeFed(document []byte, sources []string) (*Config, error) {
 	cfg := &Config{}
 	d := decoder{}
 	d.decode(document, cfg)
 	if len(d.problems) > 0 {
-		return nil, append(d.problems, d.remaining(cfg, refused)...)
+		return nil, append(d.problems, d.remaining(cfg, sources)...)
 	}
-	if err := validate(cfg, readable{fleet: true, models: true}, refused).err(); err != nil {
+	if err := validate(cfg, readable{fleet: true, models: true}, sources).err(); err != nil {
 		return nil, err
 	}
 	return cfg, nil
@@ -266,9 +289,9 @@ func decodeWithout(document []byte, refused []string) (*Config, error) {
 
 // remaining validates what could be decoded of a faulty document, leaving out
 // findings about values that decoding already complained of.
-func (d *decoder) remaining(cfg *Config, refused []string) (more Problems) {
+func (d *decoder) remaining(cfg *Config, sources []string) (more Problems) {
 	whole := readable{fleet: !d.covers("workers") && !d.covers("state"), models: !d.covers("models")}
-	for _, p := range validate(cfg, whole, refused) {
+	for _, p := range validate(cfg, whole, sources) {
 		if !d.covers(p.Path) {
 			more = append(more, p)
 		}

@@ -15,11 +15,11 @@ import (
 )
 
 // Tests of this file are about policies that need state from outside. They read
-// configurations as if no policy were pending.
+// configurations as if every prefix source were fed.
 
 func everything(t *testing.T, doc string) *Config {
 	t.Helper()
-	cfg, err := decodeWithout([]byte(doc), nil)
+	cfg, err := decodeFed([]byte(doc), nil)
 	require.NoError(t, err, doc)
 	return cfg
 }
@@ -27,7 +27,7 @@ func everything(t *testing.T, doc string) *Config {
 // findings lists the problems of a configuration.
 func findings(t *testing.T, doc string) (lines []string) {
 	t.Helper()
-	_, err := decodeWithout([]byte(doc), nil)
+	_, err := decodeFed([]byte(doc), nil)
 	if problems, ok := errors.AsType[Problems](err); ok {
 		for _, p := range problems {
 			lines = append(lines, p.String())
@@ -49,17 +49,15 @@ func policyOf(t *testing.T, members string) *Policy {
 	return cfg.Models["m"].Buckets[0].Groups.Plain.Policy
 }
 
-// Each pending policy is refused by name, with its own parameters and without.
-func TestPending_policies_are_refused(t *testing.T) {
-	for _, name := range pending() {
-		require.Contains(t, policies(), name)
-		want := []string{`models.m.buckets[0].groups.plain.policy.type: "` + name + `" is not in this version; use round_robin, random, power_of_two, load_based, consistent_hash, session_aware or sticky`}
-		require.Equal(t, want, problemsOf(t, hashed("", `"type": "`+name+`"`)))
-		require.Equal(t, want, problemsOf(t, hashed(`"session": {"header": "x-s", "idle_secs": 9}, "routing_key": {"idle_secs": 9}, `, `"type": "`+name+`", "worker_queue_limit": 0, "fallback": "x"`)))
-		require.Equal(t, []string{`models.m.buckets[0].groups.plain.policy.source: has no effect on random; leave it out`},
-			problemsOf(t, hashed("", `"type": "random", "source": "local"`)), "a pending policy is no advice")
-		require.Error(t, Validate(everything(t, hashed("", `"type": "`+name+`"`))))
+// A source that nothing feeds is refused, named or by default: nobody would ever
+// be found to hold a prompt.
+func TestSources_that_are_not_fed_are_refused(t *testing.T) {
+	require.NoError(t, Validate(everything(t, hashed("", `"type": "cache_aware", "source": "history"`))))
+	for members, source := range map[string]string{"": "local", `, "source": "remote"`: "remote"} {
+		require.Equal(t, []string{`models.m.buckets[0].groups.plain.policy.source: "` + source + `" is not fed in this version; write "source": "history"`},
+			problemsOf(t, hashed("", `"type": "cache_aware"`+members)))
 	}
+	require.Error(t, Validate(everything(t, hashed("", `"type": "cache_aware"`))))
 }
 
 func TestValidate_stateful_policies(t *testing.T) {
@@ -168,7 +166,7 @@ func TestBuild_stateful_needs(t *testing.T) {
 	require.Equal(t, ModelNeeds{Scopes: []policy.Scope{
 		{Kind: policy.KeyRouting, Model: "a", Bucket: "two", Stage: core.StagePlain},
 		{Kind: policy.KeySession, Model: "a", Bucket: "one", Stage: core.StagePlain},
-	}}, r.ModelNeeds("a"))
+	}, Lengths: LengthsExact}, r.ModelNeeds("a"))
 	target, ok := r.Route("c", adapters{})
 	require.True(t, ok)
 	require.Equal(t, ModelNeeds{Prefixes: []string{"local", "remote"}}, r.ModelNeeds(target.Model))

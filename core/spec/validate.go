@@ -15,7 +15,7 @@ import (
 // Validate lists everything about cfg that cannot be honoured, as Problems, nil
 // when there is nothing. It does not change cfg.
 func Validate(cfg *Config) error {
-	return validate(cfg, readable{fleet: true, models: true}, pending()).err()
+	return validate(cfg, readable{fleet: true, models: true}, fed()).err()
 }
 
 // readable says what of a document could be decoded whole.
@@ -26,10 +26,10 @@ type readable struct {
 
 // validate does the work of Validate. It leaves out what follows from parts that
 // could not be read.
-func validate(cfg *Config, whole readable, refused []string) Problems {
+func validate(cfg *Config, whole readable, sources []string) Problems {
 	v := validator{
-		cfg: cfg, whole: whole, refused: refused, workers: map[string]*Worker{},
-		keys: map[policy.KeySource]bool{}, bound: map[policy.KeySource]bool{},
+		cfg: cfg, whole: whole, sources: sources, workers: map[string]*Worker{},
+		keys: map[policy.KeySource]bool{}, bound: map[policy.KeySource]bool{}, services: map[string]bool{},
 	}
 	v.root()
 	v.staticWorkers()
@@ -38,6 +38,7 @@ func validate(cfg *Config, whole readable, refused []string) Problems {
 	}
 	v.names()
 	v.keyHeaders()
+	v.workerServices()
 	return v.problems
 }
 
@@ -46,9 +47,10 @@ type validator struct {
 	problems Problems
 	workers  map[string]*Worker // static ones, by ID
 	whole    readable
-	refused  []string                  // policies that are not offered
+	sources  []string                  // prefix sources that are fed; nil is all
 	keys     map[policy.KeySource]bool // those that policies use
 	bound    map[policy.KeySource]bool // those that policies bind
+	services map[string]bool           // those that groups name
 }
 
 func (v *validator) add(path, reason, fix string) { v.problems.add(path, reason, fix) }
@@ -144,6 +146,9 @@ func (v *validator) staticWorkers() {
 		v.workers[id] = w
 		v.workerModels(at+".models", w.Models)
 		v.role(at, w, roles)
+		if stage, _ := core.ParseStage(w.Role); w.VersionGroup != "" && stage == core.StagePlain {
+			v.add(at+".version_group", "has no effect on a plain engine, which pairs with none", "leave it out")
+		}
 	}
 }
 
@@ -157,6 +162,26 @@ func (v *validator) workerModels(at string, models []string) {
 			v.add(index(at, i), "is empty", "leave it out")
 		case slices.Contains(models[:i], m):
 			v.add(index(at, i), strconv.Quote(m)+" stands twice", "keep one")
+		}
+	}
+}
+
+// workerServices checks the services of static workers, once it is known which ones
+// groups name.
+func (v *validator) workerServices() {
+	for i := range v.cfg.Workers {
+		list := v.cfg.Workers[i].Services
+		at := index("workers", i) + ".services"
+		for n, s := range list {
+			switch {
+			case !core.ServiceName(s):
+				v.add(index(at, n), strconv.Quote(s)+" is not a Kubernetes Service", "write namespace/name")
+			case slices.Contains(list[:n], s):
+				v.add(index(at, n), strconv.Quote(s)+" stands twice", "keep one")
+			}
+		}
+		if v.whole.models && len(list) > 0 && !slices.ContainsFunc(list, func(s string) bool { return v.services[s] }) {
+			v.add(at, "has no effect: no group names one of them", `leave it out or use "worker_services" in a group`)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,6 +21,9 @@ func (v *validator) caching(at string, stage core.Stage, p *Policy) {
 	}
 	if p.Source != "" && !sourceName(p.Source) {
 		v.add(at+".source", strconv.Quote(p.Source)+" is not the name of a prefix source", fmt.Sprintf("use 1 to %d lower-case letters, digits, hyphens or underscores", maxSource))
+	}
+	if source := p.caching().Source; v.sources != nil && sourceName(source) && !slices.Contains(v.sources, source) {
+		v.add(at+".source", strconv.Quote(source)+" is not fed in this version", `write "source": "`+strings.Join(v.sources, `" or "`)+`"`)
 	}
 	v.share(at+".min_match_ratio", p.MinMatchRatio)
 	v.share(at+".candidate_ratio", p.CandidateRatio)

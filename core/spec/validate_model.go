@@ -14,13 +14,7 @@ func (v *validator) model(name string, m Model) {
 	if strings.TrimSpace(name) == "" {
 		v.add(at, "a model needs a name", "write the name clients ask for")
 	}
-	switch m.Tokens {
-	case "", TokensEstimate:
-	case "exact", "ambiguous":
-		v.add(at+".tokens", strconv.Quote(m.Tokens)+" needs a tokenizer in the state service, which this version does not have", `use "estimate"`)
-	default:
-		v.add(at+".tokens", strconv.Quote(m.Tokens)+" is not a choice", `use "estimate"`)
-	}
+	v.tokens(at+".tokens", &m)
 	if len(m.Buckets) == 0 {
 		v.add(at+".buckets", "no bucket", "list at least one")
 	}
@@ -37,6 +31,28 @@ func (v *validator) model(name string, m Model) {
 		}
 		v.bucket(path, name, b)
 	}
+}
+
+func (v *validator) tokens(at string, m *Model) {
+	switch m.Tokens {
+	case "", TokensEstimate:
+	case TokensExact, TokensAmbiguous:
+		if v.whole.fleet && v.cfg.State == nil {
+			v.add(at, strconv.Quote(m.Tokens)+" needs a state service, which counts the tokens", `add "state", or use "estimate"`)
+		}
+		if v.whole.models && !m.bounded() {
+			v.add(at, strconv.Quote(m.Tokens)+" has no effect: no bucket has a bound on lengths", "give a bucket limits or max_context_tokens, or leave it out")
+		}
+	default:
+		v.add(at, strconv.Quote(m.Tokens)+" is not a choice", `use "exact", "ambiguous" or "estimate"`)
+	}
+}
+
+// bounded reports whether the length of a prompt matters to any bucket.
+func (m *Model) bounded() bool {
+	return slices.ContainsFunc(m.Buckets, func(b Bucket) bool {
+		return b.MaxContextTokens != nil || b.Limits != nil && (b.Limits.Min != nil || b.Limits.Max != nil)
+	})
 }
 
 // served reports whether a static worker serves the model.
@@ -95,6 +111,9 @@ func (v *validator) group(at, model string, stage core.Stage, g *Group) {
 	if g.WorkerIDs != nil {
 		v.members(at+".worker_ids", model, stage, *g.WorkerIDs)
 	}
+	if g.WorkerServices != nil {
+		v.memberServices(at+".worker_services", *g.WorkerServices)
+	}
 	if g.Policy == nil {
 		v.add(at+".policy", "is required", `write "policy": {"type": "power_of_two"}`)
 		return
@@ -129,4 +148,25 @@ func (v *validator) members(at, model string, stage core.Stage, ids []string) {
 			v.add(path, fmt.Sprintf("worker %q does not serve model %q", id, model), "name workers that serve it")
 		}
 	}
+}
+
+// memberServices checks services, against the static fleet where there is one.
+func (v *validator) memberServices(at string, services []string) {
+	for i, s := range services {
+		path := index(at, i)
+		v.services[s] = true
+		switch {
+		case !core.ServiceName(s):
+			v.add(path, strconv.Quote(s)+" is not a Kubernetes Service", "write namespace/name")
+		case slices.Contains(services[:i], s):
+			v.add(path, strconv.Quote(s)+" stands twice", "keep one")
+		case v.whole.fleet && len(v.cfg.Workers) > 0 && !v.behind(s):
+			v.add(path, fmt.Sprintf("no worker is behind %q", s), "add it to the services of a worker or correct it")
+		}
+	}
+}
+
+// behind reports whether a static worker is behind a service.
+func (v *validator) behind(service string) bool {
+	return slices.ContainsFunc(v.cfg.Workers, func(w Worker) bool { return slices.Contains(w.Services, service) })
 }

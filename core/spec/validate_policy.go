@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/core/chat"
 	"github.com/pointsman/pointsman/core/policy"
 )
 
@@ -20,7 +21,7 @@ const (
 )
 
 func (v *validator) policy(at string, stage core.Stage, p *Policy) {
-	offered := v.offered()
+	offered := policies()
 	switch {
 	case p.Type == "":
 		v.add(at+".type", "is required", use(offered...))
@@ -52,22 +53,13 @@ func (v *validator) store(at string, p *Policy) {
 	}
 }
 
-// offered lists the policies that may be used.
-func (v *validator) offered() []string {
-	return slices.DeleteFunc(policies(), func(name string) bool { return slices.Contains(v.refused, name) })
-}
-
 // tuning refuses the parameters of other policies: they would have no effect.
 func (v *validator) tuning(at string, p *Policy) {
 	for _, t := range p.parameters() {
 		if !t.set || t.owner == p.Type {
 			continue
 		}
-		fix := "leave it out or use " + t.owner
-		if slices.Contains(v.refused, t.owner) {
-			fix = "leave it out"
-		}
-		v.add(at+"."+t.name, "has no effect on "+p.Type, fix)
+		v.add(at+"."+t.name, "has no effect on "+p.Type, "leave it out or use "+t.owner)
 	}
 }
 
@@ -159,7 +151,7 @@ func (v *validator) keyHeader(at string, h *KeyHeader, key policy.KeySource) {
 		return
 	}
 	switch {
-	case h.Header == "" && h.IdleSecs != nil:
+	case h.Header == "" && (h.IdleSecs != nil || h.BodyFields != nil):
 	case h.Header == "":
 		v.add(at+".header", "is required", "name the header, or leave "+at+" out for the default one")
 	case !headerName(h.Header):
@@ -171,9 +163,26 @@ func (v *validator) keyHeader(at string, h *KeyHeader, key policy.KeySource) {
 		v.add(at, "has no effect: no policy uses such keys", `leave it out or use "consistent_hash" with such a "key"`)
 		return
 	}
+	v.bodyFields(at+".body_fields", h.BodyFields)
 	v.between(at+".idle_secs", h.IdleSecs, 1, maxIdle)
 	if v.whole.models && h.IdleSecs != nil && !v.bound[key] {
 		v.add(at+".idle_secs", "has no effect: no policy binds such keys", "leave it out")
+	}
+}
+
+func (v *validator) bodyFields(at string, names *[]string) {
+	if names == nil {
+		return
+	}
+	if len(*names) == 0 {
+		v.add(at, "an empty list has no effect", "leave it out")
+	}
+	for i, name := range *names {
+		if _, ok := chat.ParseField(name); !ok {
+			v.add(index(at, i), strconv.Quote(name)+" is not a member that can be a key", use(chat.FieldNames()...))
+		} else if slices.Contains((*names)[:i], name) {
+			v.add(index(at, i), strconv.Quote(name)+" stands twice", "keep one")
+		}
 	}
 }
 

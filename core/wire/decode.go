@@ -101,7 +101,7 @@ func DecodeSyncReply(msg []byte) (*SyncReply, error) {
 // every tick: what it held is overwritten, but for the workers, whose texts and
 // lists are new. After an error the reply holds nothing of use.
 func (r *SyncReply) Decode(msg []byte) error {
-	*r = SyncReply{Removed: r.Removed[:0], States: r.States[:0]}
+	*r = SyncReply{Removed: r.Removed[:0], States: r.States[:0], History: History{Runs: r.History.Runs[:0]}}
 	rest := fields(msg)
 	var f field
 	for {
@@ -140,6 +140,8 @@ func (r *SyncReply) take(f *field) error {
 	case f.number == 7 && f.kind == protowire.BytesType:
 		s, former := r.nextState()
 		return decodeState(f.raw, s, former)
+	case f.number == 8 && f.kind == protowire.BytesType:
+		return r.History.decode(f.raw)
 	}
 	return nil
 }
@@ -176,7 +178,7 @@ func (w *Worker) setText(f field) error {
 		w.Adapters = append(w.Adapters, core.Adapter{})
 		return decodeAdapter(f.raw, &w.Adapters[len(w.Adapters)-1])
 	}
-	if f.number > 4 && f.number != 10 {
+	if f.number > 4 && f.number != 10 && f.number != 12 {
 		return nil
 	}
 	s, err := text(f.raw)
@@ -189,6 +191,8 @@ func (w *Worker) setText(f field) error {
 		w.Models = append(w.Models, s)
 	case 10:
 		w.Version = s
+	case 12:
+		w.Services = append(w.Services, s)
 	}
 	return err
 }
@@ -205,6 +209,8 @@ func (w *Worker) setNumber(f field) {
 		w.Draining = f.num != 0
 	case 9:
 		w.Recoveries = f.num
+	case 11:
+		w.Aborts = f.num != 0
 	}
 }
 

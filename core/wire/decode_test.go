@@ -51,7 +51,12 @@ func writeWorker(w *Worker) (b []byte) {
 	b = appendBool(b, 7, w.Healthy)
 	b = appendBool(b, 8, w.Draining)
 	b = number(b, 9, w.Recoveries)
-	return body(b, 10, []byte(w.Version))
+	b = body(b, 10, []byte(w.Version))
+	b = appendBool(b, 11, w.Aborts)
+	for _, s := range w.Services {
+		b = body(b, 12, []byte(s))
+	}
+	return b
 }
 
 func writeState(s *WorkerState) (b []byte) {
@@ -82,6 +87,7 @@ func sample() *SyncReply {
 			{
 				ID: "e1", Address: "10.0.0.1:8000", Models: []string{"m", "größer"}, Adapters: []core.Adapter{{Name: "a", Base: "m"}, {Name: "b", Base: "m"}},
 				Stage: core.StagePrefill, Generation: 1<<64 - 1, Healthy: true, Draining: true, Recoveries: 4, Version: "v2",
+				Aborts: true, Services: []string{"prod/chat", "prod/batch"},
 			},
 			{ID: core.WorkerID(strings.Repeat("x", 300)), Address: "[::1]:1", Stage: core.StageNone},
 		},

@@ -22,6 +22,8 @@ func DecodeObserveReply(msg []byte) (*ObserveReply, error) {
 		case f.number == 3 && f.kind == protowire.BytesType:
 			r.Bindings = append(r.Bindings, Binding{})
 			return decodeBinding(f.raw, &r.Bindings[len(r.Bindings)-1])
+		case f.number == 4 && f.kind == protowire.VarintType:
+			r.Uncounted = f.num != 0
 		}
 		return nil
 	})

@@ -22,6 +22,9 @@ func AppendSyncRequest(dst []byte, r *SyncRequest) []byte {
 	for i := range r.Used {
 		dst = appendMessage(dst, 10, func(b []byte) []byte { return appendUsed(b, &r.Used[i]) })
 	}
+	if r.History.Present {
+		dst = appendMessage(dst, 11, func(b []byte) []byte { return appendHistory(b, &r.History) })
+	}
 	return dst
 }
 

@@ -24,6 +24,7 @@ type SyncRequest struct {
 	FilterVersion string
 	Workers       []WorkerGauge
 	Used          []UsedBinding
+	History       History
 }
 
 // WorkerGauge is what one context knows of one worker.
@@ -47,6 +48,7 @@ type SyncReply struct {
 	Workers []Worker
 	Removed []core.WorkerID
 	States  []WorkerState
+	History History
 }
 
 // Worker describes one engine on the wire.
@@ -57,9 +59,11 @@ type Worker struct {
 	Adapters   []core.Adapter
 	Stage      core.Stage
 	Version    string // version group
+	Services   []string
 	Generation uint64
 	Healthy    bool
 	Draining   bool
+	Aborts     bool // by rid
 	Recoveries uint64
 }
 

@@ -70,9 +70,10 @@ type ObserveRequest struct {
 
 // ObserveReply answers an ObserveRequest.
 type ObserveReply struct {
-	Tokens   core.Count
-	Lookups  []Lookup
-	Bindings []Binding
+	Tokens    core.Count
+	Lookups   []Lookup
+	Bindings  []Binding
+	Uncounted bool
 }
 
 // LookupOutcome says what became of a prefix lookup.

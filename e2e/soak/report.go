@@ -142,7 +142,7 @@ func (r *Report) growth(command string) *table.Table {
 		Title: r.Host + ": growth", Command: command,
 		Columns: []string{"what", "after warm-up", "2nd fifth", "last fifth", "end", "largest", "growth per 100k requests", "allowed in all", "verdict"},
 		Notes: []string{
-			"Medians: of the second tenth of the run, of its second fifth and of its last fifth. It grows when the last fifth is above the second by more than the allowance and by more than four times the median deviation within the second fifth.",
+			"Medians: of the second tenth of the run, of its second fifth and of its last fifth. It grows when the last fifth is above the second, by its median and by its smallest value, by more than the allowance and by more than four times the median deviation within the second fifth.",
 		},
 	}
 	for _, row := range r.Rows {

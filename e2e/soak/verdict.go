@@ -30,6 +30,9 @@ const JudgeFrom = 50_000
 // fifth. A steady leak is never taken for noise: between the two fifths it rises
 // by three fifths of the run's growth, and its own deviation within a fifth is a
 // twentieth.
+//
+// The smallest value must be higher by as much: what leaks is never given back,
+// while a busier machine holds more open at a time and still comes to rest.
 type Verdict struct {
 	Warm    float64 // median of the second tenth: after warm-up
 	Second  float64 // median of the second fifth
@@ -59,9 +62,10 @@ func Judge(points []Point, requests int, a Allowance) Verdict {
 		return v
 	}
 	growth := v.Last - v.Second
+	rest := slices.Min(last) - slices.Min(second)
 	v.Judged = true
 	v.Per100k = growth / (float64(requests) * 3 / 5) * 100_000
-	v.Grew = growth > max(a.Absolute, a.Relative*v.Second, noiseFactor*deviation(second))
+	v.Grew = min(growth, rest) > max(a.Absolute, a.Relative*v.Second, noiseFactor*deviation(second))
 	return v
 }
 

@@ -37,6 +37,12 @@ func TestJudge(t *testing.T) {
 			}
 			return 100
 		}, false},
+		{"a busier end that comes to rest", func(n int) float64 {
+			if n > runLength*4/5 && n/4000%5 != 0 {
+				return 120
+			}
+			return 100
+		}, false},
 		{"shrinking", func(n int) float64 { return 200 - float64(n)/20_000 }, false},
 		{"below the allowance", func(n int) float64 { return 100 + 4*float64(n)/runLength }, false},
 		{"a leak of 10 bytes a request", func(n int) float64 { return 100 + 10*float64(n)/mib }, true},

@@ -79,7 +79,9 @@ type pd struct {
 
 type group struct {
 	WorkerIDs *[]string `json:"worker_ids,omitempty"`
-	Policy    policy    `json:"policy"`
+	// Kubernetes Services, namespace/name.
+	WorkerServices *[]string `json:"worker_services,omitempty"`
+	Policy         policy    `json:"policy"`
 }
 
 // policy has the settings of core/policy/README.md that upstream has too.

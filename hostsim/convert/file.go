@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/admission"
 )
 
@@ -158,6 +159,29 @@ func (f *file) workers(dst **[]string) field {
 		if f.c.line.has("--service-discovery") {
 			f.c.note(f.flag, "worker_ids must be the ids that engines have in the state service's configuration")
 		}
+	}
+}
+
+// services reads Kubernetes Services. Engines named by URL are behind none.
+func (f *file) services(dst **[]string) field {
+	return func(at string, raw json.RawMessage) {
+		names := []string{}
+		if json.Unmarshal(raw, &names) != nil {
+			f.refuse(at, "must be a list of namespace/name", "")
+			return
+		}
+		for _, name := range names {
+			if !core.ServiceName(name) {
+				f.refuse(at, strconv.Quote(name)+" is not a Kubernetes Service", "namespace/name")
+				return
+			}
+		}
+		if len(names) > 0 && !f.c.line.has("--service-discovery") {
+			f.refuse(at, "names Kubernetes Services, and --worker-urls names engines that are behind none", `"worker_ids", or --service-discovery`)
+			return
+		}
+		*dst = &names
+		f.c.note(f.flag, "worker_services must stand as services in the state service's configuration of each engine")
 	}
 }
 

@@ -31,6 +31,7 @@ func goldenCases() []goldenCase {
 		{"outside", discovered("--host 0.0.0.0 --port 30000 --tokenizer-path x --shutdown-drain-secs 5 --request-timeout-secs 60 --stream-idle-timeout-secs 20 --stale-request-timeout-secs 30 --log-level debug --log-format json --service-discovery-namespace prod"), nil, true},
 		{"addresses", fields("--model-id m --worker-urls http://10.0.0.7 10.0.0.8:1 --worker-urls http://[fd00::1]:8000/"), nil, true},
 		{"reorg-file", static("--reorg-config reorg.json"), nil, true},
+		{"reorg-file-services", discovered("--reorg-config reorg-services.json"), nil, true},
 		{"legacy-file-plain", static("--policy power_of_two --filter overloaded --max-in-flight 9 --bucket-config legacy-plain.json"), nil, true},
 
 		{"session-aware", static("--policy session_aware --session-id-header x-chat --session-idle-secs 30 --session-eviction-interval-secs 5 --affinity-mode strict --session-affinity-mode bucket --filter overloaded --max-in-flight 3"), nil, false},

@@ -80,11 +80,10 @@ func (f *file) groups(at string, raw json.RawMessage) (g groups) {
 func (f *file) group(at string, raw json.RawMessage) (g group) {
 	var name string
 	f.object(at, raw, map[string]field{
-		"worker_ids": f.workers(&g.WorkerIDs),
-		"worker_services": f.refused("is not in this version: membership is by worker id",
-			`"worker_ids"`),
-		"policy":    f.text(&name),
-		"admission": f.limits(&g.Policy.Admission),
+		"worker_ids":      f.workers(&g.WorkerIDs),
+		"worker_services": f.services(&g.WorkerServices),
+		"policy":          f.text(&name),
+		"admission":       f.limits(&g.Policy.Admission),
 	})
 	known := []string{powerOfTwo, powerOfN, cacheAware, sessionAware}
 	if !slices.Contains(known, name) {

@@ -60,7 +60,7 @@ func (p *process) serverLoad(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]int64{"server_load": p.snapshot().openRequests})
 }
 
-// tokenize answers POST /tokenize with one id per counted token; a chat's overhead is one repeated id. vLLM adds
+// tokenize answers POST /tokenize with one id per counted token. vLLM adds
 // token_strs, SGLang takes a list of prompts too and then answers with lists.
 func (p *process) tokenize(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, p.cfg.BodyLimit))
@@ -87,6 +87,9 @@ func (p *process) writeTokens(w http.ResponseWriter, keys bodyKeys) {
 	switch {
 	case keys.messages.IsArray() && !keys.prompt.Exists():
 		ids := chatIDs(keys)
+		if keys.opening.Type == gjson.False {
+			ids = ids[:len(ids)-replyOverhead]
+		}
 		reply["tokens"], reply["count"] = ids, len(ids)
 	case keys.prompt.Type == gjson.String && !keys.messages.Exists():
 		ids := appendTokens([]int{}, keys.prompt.Str)
@@ -103,13 +106,4 @@ func (p *process) writeTokens(w http.ResponseWriter, keys bodyKeys) {
 		return
 	}
 	writeJSON(w, http.StatusOK, reply)
-}
-
-func chatIDs(keys bodyKeys) []int {
-	ids := []int{}
-	overhead := chatTexts(keys.messages, keys.tools, func(text string) { ids = appendTokens(ids, text) })
-	for range overhead {
-		ids = append(ids, specialToken)
-	}
-	return ids
 }

@@ -38,7 +38,7 @@ func (p *process) serverInfo(w http.ResponseWriter, _ *http.Request) {
 		"disaggregation_bootstrap_port": p.cfg.BootstrapPort,
 		"speculative_algorithm":         nil,
 		"enable_http2":                  false,
-		"kv_events":                     nil,
+		"kv_events":                     p.kv.describe(p.cfg),
 	}
 	if p.cfg.QueueLimit != 0 {
 		info["max_queued_requests"] = max(p.cfg.QueueLimit, 0)

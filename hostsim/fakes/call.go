@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/pointsman/pointsman/hostsim/fakes/kvcache"
 	"github.com/tidwall/gjson"
 )
 
@@ -34,11 +35,17 @@ type call struct {
 	room         bool // carries a bootstrap_room (SGLang prefill/decode)
 	remoteDecode bool // vLLM: prefill for a decode engine
 	remoteReady  bool // vLLM: prefilled elsewhere
+
+	// Only with a prefix cache:
+	sequences [][]uint32 // prompts as tokens, one for each choice
+	prompts   int
+	namespace kvcache.Namespace
+	cached    int // tokens of the prompts
 }
 
 // bodyKeys are the raw values of the keys that matter; of a repeated key the last one counts, as in Python.
 type bodyKeys struct {
-	model, messages, prompt, tools, maxTokens, maxCompletion, n, stream, streamOptions, rid, room, transfer gjson.Result
+	model, messages, prompt, tools, maxTokens, maxCompletion, n, stream, streamOptions, rid, room, transfer, salt, opening gjson.Result
 }
 
 func (k *bodyKeys) read(key, value gjson.Result) bool {
@@ -67,6 +74,10 @@ func (k *bodyKeys) read(key, value gjson.Result) bool {
 		k.room = value
 	case "kv_transfer_params":
 		k.transfer = value
+	case "cache_salt":
+		k.salt = value
+	case "add_generation_prompt":
+		k.opening = value
 	}
 	return true
 }
@@ -133,6 +144,9 @@ func (p *process) check(c *call, api api, keys bodyKeys) *apiError {
 		return bad
 	}
 	if bad := p.fitLength(*c); bad != nil {
+		return bad
+	}
+	if bad := p.readPrompt(c, api, keys); bad != nil {
 		return bad
 	}
 	return p.checkRole(c)

@@ -63,9 +63,10 @@ const RecordedBody = 64 << 10
 
 // Config describes one engine. The zero value of every field has a meaning, so Config{} is a fast vLLM that serves "demo".
 type Config struct {
-	Name     string    // value of the x-fake-engine header; "" is DefaultName
-	Models   []string  // served names, the first is the base model; empty is DefaultModel
-	Adapters []Adapter // LoRA adapters
+	Name     string            // value of the x-fake-engine header; "" is DefaultName
+	Headers  map[string]string // further headers of every reply
+	Models   []string          // served names, the first is the base model; empty is DefaultModel
+	Adapters []Adapter         // LoRA adapters
 	Dialect  Dialect
 	Version  string // "" is the release that Dialect names
 
@@ -81,6 +82,8 @@ type Config struct {
 	MaxModelLen         int // prompt and output tokens together; 0 is DefaultMaxModelLen
 	BlockSize           int // tokens per KV block; 0 is DefaultBlockSize
 	KVBlocks            int // blocks per rank; 0 is DefaultKVBlocks or what MaxModelLen needs, if that is more
+
+	KV *KVConfig // prefix cache and its publisher; nil is none: every prompt is computed whole
 
 	Role          Role // "" is Plain
 	BootstrapPort int  // reported by a prefill engine; 0 is DefaultBootstrapPort
@@ -120,6 +123,7 @@ func (c Config) withDefaults() Config {
 	if c.Clock == nil {
 		c.Clock = systemClock{}
 	}
+	c.KV = c.KV.withDefaults()
 	return c
 }
 
@@ -149,6 +153,7 @@ func (c Config) validate() error {
 	if c.BlockSize > 0 && c.KVBlocks > 0 && c.MaxModelLen > c.KVBlocks*c.BlockSize {
 		bad("max_model_len", "is %d, but kv_blocks x block_size hold only %d tokens", c.MaxModelLen, c.KVBlocks*c.BlockSize)
 	}
+	problems = append(problems, c.kvProblems()...)
 	return errors.Join(append(problems, c.nameProblems()...)...)
 }
 

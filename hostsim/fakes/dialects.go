@@ -26,6 +26,7 @@ type dialectAnswer struct {
 	prompt, output int
 	vectors        int
 	seed           uint64
+	cached         int // tokens of the prompt
 }
 
 // dialects lists the further paths of an engine.
@@ -120,6 +121,9 @@ func (x *exchange) readDialect(d dialect, body gjson.Result) (*dialectAnswer, *a
 		text.WriteString(word(a.seed, i))
 	}
 	a.text = text.String()
+	if d.output != "" {
+		a.cached = x.instant(prompt, body, a.output)
+	}
 	return a, nil
 }
 
@@ -146,13 +150,14 @@ func writeGenerated(b []byte, a *dialectAnswer) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = number(b, "", i+1)
+		b = number(b, "", int(wordID(a.seed, i)))
 	}
 	b = append(b, `],"meta_info":{"id":`+a.id+`,"finish_reason":{"type":"length","length":`...)
 	b = number(b, "", a.output)
 	b = number(b, `},"prompt_tokens":`, a.prompt)
 	b = number(b, `,"completion_tokens":`, a.output)
-	return append(b, `,"cached_tokens":0}}`...)
+	b = number(b, `,"cached_tokens":`, a.cached)
+	return append(b, `}}`...)
 }
 
 func writeResponse(b []byte, a *dialectAnswer) []byte {

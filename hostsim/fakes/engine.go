@@ -22,6 +22,7 @@ type Engine struct {
 	addr      atomic.Pointer[string]
 	starts    int
 	lastStart time.Time
+	kvPorts   KVPorts // kept from one process to the next
 }
 
 // New returns a stopped engine, or one error that lists every problem of the configuration.
@@ -59,6 +60,10 @@ func (e *Engine) Start(addr string) error {
 	}
 	bound := ln.Addr().String()
 	p := newProcess(e, bound, e.nextStart())
+	if err := p.openKV(&e.kvPorts); err != nil {
+		_ = ln.Close()
+		return fmt.Errorf("fake engine %q: %w", e.cfg.Name, err)
+	}
 	p.freeze(e.faults.load().stuck)
 	p.serve(ln)
 	e.addr.Store(&bound)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -26,6 +27,8 @@ type exchange struct {
 	seat *seat
 	pace pace
 	id   string // as JSON
+
+	prefix *prefix // nil without a prefix cache
 }
 
 // infer returns the handler of an inference endpoint.
@@ -97,6 +100,8 @@ func (x *exchange) generate(r *http.Request, rank *scheduler) ending {
 	if err == nil {
 		x.seat = seat
 		defer seat.release()
+		x.prefix = x.kv.admit(slices.Index(x.ranks, rank), &x.call)
+		defer x.prefix.release()
 		err = x.prefill()
 	}
 	if err != nil && !x.abortRequested() {
@@ -112,11 +117,16 @@ func (x *exchange) generate(r *http.Request, rank *scheduler) ending {
 func (x *exchange) prefill() error {
 	x.totals.promptTokens.Add(int64(x.call.prompt))
 	if x.cfg.Role == Decode && (x.call.room || x.call.remoteReady) {
+		x.prefix.receive()
 		return x.pace.spend(x.ctx, 0)
 	}
-	d := x.cfg.PrefillBase + time.Duration(x.call.prompt)*x.cfg.PrefillPerToken
-	x.totals.prefillBusy.Add(int64(d))
-	return x.pace.spend(x.ctx, d)
+	base := x.cfg.PrefillBase
+	return x.prefix.compute(x.call.prompt, func(tokens int) error {
+		d := base + time.Duration(tokens)*x.cfg.PrefillPerToken
+		base = 0
+		x.totals.prefillBusy.Add(int64(d))
+		return x.pace.spend(x.ctx, d)
+	})
 }
 
 // decode spends the time of the next tokens and notes them. The first token of a request is free: prefill made it.
@@ -129,6 +139,7 @@ func (x *exchange) decode(done, tokens int) error {
 		return err
 	}
 	x.seat.grow(tokens * x.call.choices)
+	x.prefix.grow(x.cfg.Seed, done, tokens)
 	x.totals.outputTokens.Add(int64(tokens * x.call.choices))
 	return nil
 }

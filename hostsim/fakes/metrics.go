@@ -100,7 +100,7 @@ func (p *process) vllmMetrics(e *exposition, s snapshot) {
 		e.sample(name, float64(value), "engine", "0", "model_name", p.names.first)
 	}
 	counter("vllm:prefix_cache_queries_total", "Tokens looked up in the prefix cache.", s.prompt)
-	counter("vllm:prefix_cache_hits_total", "Tokens found in the prefix cache.", 0)
+	counter("vllm:prefix_cache_hits_total", "Tokens found in the prefix cache.", p.kv.hits())
 	counter("vllm:prompt_tokens_total", "Prompt tokens processed.", s.prompt)
 	counter("vllm:generation_tokens_total", "Tokens generated.", s.output)
 	e.family("vllm:request_success_total", "counter", "Requests that ended, by reason.")
@@ -113,7 +113,7 @@ func (p *process) vllmMetrics(e *exposition, s snapshot) {
 	}
 	e.family("vllm:cache_config_info", "gauge", "KV cache configuration, as labels.")
 	for rank := range s.ranks {
-		e.sample("vllm:cache_config_info", 1, "block_size", strconv.Itoa(p.cfg.BlockSize), "enable_prefix_caching", "False",
+		e.sample("vllm:cache_config_info", 1, "block_size", strconv.Itoa(p.cfg.BlockSize), "enable_prefix_caching", map[bool]string{true: "True", false: "False"}[p.kv != nil],
 			"engine", strconv.Itoa(rank), "num_gpu_blocks", strconv.Itoa(p.cfg.KVBlocks))
 	}
 }

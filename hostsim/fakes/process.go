@@ -21,6 +21,7 @@ type process struct {
 	ranks    []*scheduler
 	totals   totals
 	inflight *inflightTable
+	kv       *prefixCache // nil without Config.KV
 	ordinal  atomic.Uint64
 	nextRank atomic.Uint64
 	frozen   atomic.Pointer[snapshot] // what the load endpoints report while metrics are stuck
@@ -90,6 +91,7 @@ func (p *process) kill() {
 	_ = p.server.Close() // a connection accepted during the first Close is known only by now
 	p.conns.Wait()
 	p.handlers.Wait()
+	p.kv.close()
 }
 
 func (p *process) countConn(_ net.Conn, state http.ConnState) {

@@ -29,8 +29,10 @@ func (p *process) newRoutes() map[string]route {
 	if p.cfg.Dialect == VLLM {
 		routes["/load"] = route{get, p.serverLoad, false}
 		routes["/ping"] = route{[]string{http.MethodGet, http.MethodPost}, p.health, false}
+		p.addKVRoutes(routes)
 		return p.addDialects(routes)
 	}
+	p.addKVRoutes(routes)
 	routes["/health_generate"] = route{get, p.health, false}
 	routes["/v1/tokenize"] = routes["/tokenize"]
 	routes["/server_info"] = route{get, p.serverInfo, false}
@@ -45,6 +47,9 @@ func (p *process) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.handlers.Add(1)
 	defer p.handlers.Done()
 	w.Header()["X-Fake-Engine"] = p.engineID
+	for name, value := range p.cfg.Headers {
+		w.Header().Set(name, value)
+	}
 	rt, known := p.routes[r.URL.Path]
 	if known && rt.infers && r.Method == http.MethodPost {
 		rt.serve(w, r)

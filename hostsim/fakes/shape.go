@@ -92,7 +92,7 @@ func (x *exchange) appendHead(b []byte, object string) []byte {
 	return append(b, `,"choices":[`...)
 }
 
-// appendUsage appends a usage field. The details are null, as without the engines' flags for cache reports.
+// appendUsage appends a usage field. Details are there with a prefix cache only, as with the engines' flags for cache reports.
 func (x *exchange) appendUsage(b []byte, output int) []byte {
 	output *= x.call.choices
 	b = append(b, `,"usage":{"prompt_tokens":`...)
@@ -101,7 +101,7 @@ func (x *exchange) appendUsage(b []byte, output int) []byte {
 	b = strconv.AppendInt(b, int64(x.call.prompt+output), 10)
 	b = append(b, `,"completion_tokens":`...)
 	b = strconv.AppendInt(b, int64(output), 10)
-	b = append(b, `,"prompt_tokens_details":null`...)
+	b = x.appendCached(b)
 	if x.cfg.Dialect == SGLang {
 		b = append(b, `,"reasoning_tokens":0`...)
 	}

@@ -14,7 +14,6 @@ const (
 	replyOverhead   = 3
 	mediaPartTokens = 256
 	vocabulary      = 151_000
-	specialToken    = 151_644
 )
 
 // words are what engines say; each is one token with its leading space.

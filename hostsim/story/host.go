@@ -85,6 +85,7 @@ type State struct {
 	Held     bool   // the filter keeps the request
 	Endpoint string // where the filter sent it, empty for nowhere
 	Body     string // as it went on
+	Worker   string // the engine that the response names to the client
 	Answer   *Answer
 	Receipts []string // lines of the decisions taken
 }

@@ -130,7 +130,13 @@ func encodeWorker(w *wire.Worker) (b []byte) {
 	b = appendNumber(b, 6, w.Generation)
 	b = appendNumber(b, 7, protowire.EncodeBool(w.Healthy))
 	b = appendNumber(b, 8, protowire.EncodeBool(w.Draining))
-	return appendNumber(b, 9, w.Recoveries)
+	b = appendNumber(b, 9, w.Recoveries)
+	b = appendBytes(b, 10, []byte(w.Version))
+	b = appendNumber(b, 11, protowire.EncodeBool(w.Aborts))
+	for _, s := range w.Services {
+		b = appendBytes(b, 12, []byte(s))
+	}
+	return b
 }
 
 func encodeState(s *wire.WorkerState) (b []byte) {

@@ -39,6 +39,8 @@ func (e *nativeExchange) step(ev *flow.Event) {
 			e.filter.fault(effect.Fault)
 		case flow.EffectSplice:
 			e.body = slices.Insert(e.body, effect.Offset, []byte(effect.Text)...)
+		case flow.EffectWorker:
+			e.state.Worker = effect.Text
 		case flow.EffectObserve:
 			e.observe(&effect)
 		case flow.EffectBind:

@@ -112,15 +112,9 @@ func (s *nativeSync) fail(f *nativeFilter, line string) {
 
 // checkMembers warns of configured members that the fleet does not have.
 func (f *nativeFilter) checkMembers() {
-	var missing []string
-	for _, id := range f.flow.Router.Members() {
-		if !f.flow.Fleet.Has(id) {
-			missing = append(missing, string(id))
-		}
-	}
-	text := strings.Join(missing, ", ")
+	text := f.flow.Router.Missing(f.flow.Fleet)
 	if text != f.missing && text != "" {
-		f.log = append(f.log, "groups name workers the fleet does not have: "+text)
+		f.log = append(f.log, text)
 	}
 	f.missing = text
 }

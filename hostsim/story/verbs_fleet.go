@@ -130,6 +130,11 @@ func (e *engine) read(a *arguments) {
 			e.Adapters = append(e.Adapters, core.Adapter{Name: name, Base: base})
 		}
 	}
+	if services, ok := a.list("services"); ok {
+		e.Services = services
+	}
+	e.Version, _ = a.text("version")
+	e.Aborts = a.flag("aborts")
 	if n, ok := a.number("generation"); ok {
 		e.live(n)
 	}

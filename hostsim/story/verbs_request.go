@@ -204,7 +204,11 @@ func (r *run) playRespond(a *arguments, _ string) error {
 		return err
 	}
 	e.Respond(int(status))
-	r.line(e.id, "engine", "answers "+strconv.FormatUint(status, 10))
+	text := "answers " + strconv.FormatUint(status, 10)
+	if named := e.State().Worker; named != "" {
+		text += ", the client is told " + named
+	}
+	r.line(e.id, "engine", text)
 	return nil
 }
 

@@ -206,6 +206,9 @@ func (e *wasmExchange) State() State {
 		s.Body = string(request.Body)
 	}
 	m := e.out.Response()
+	if m.Headers != nil {
+		s.Worker, _ = m.Headers.First("x-pointsman-worker")
+	}
 	if e.responded || m.Headers == nil {
 		return s
 	}

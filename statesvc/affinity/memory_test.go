@@ -59,6 +59,24 @@ func TestTheByteLimitBoundsToo(t *testing.T) {
 	require.Equal(t, 10*affinity.Size, m.Stats().Bytes)
 }
 
+// A million sessions of one client: what is kept is what the limits allow, the ones
+// used last, and everything else is counted as having made room.
+func TestAMillionSessionsStayWithinTheLimits(t *testing.T) {
+	const room = 10_000
+	m := affinity.NewMemory(affinity.Limits{Bindings: 1 << 20, Bytes: room * affinity.Size})
+	for n := range uint64(million) {
+		if bound := bind(t, m, core.Instant(n/1000), n, "a"); bound != "a" {
+			t.Fatalf("session %d is bound to %q", n, bound)
+		}
+	}
+	stats := m.Stats()
+	require.Equal(t, room, stats.Bindings)
+	require.Equal(t, room*affinity.Size, stats.Bytes)
+	require.EqualValues(t, million-room, stats.Evicted)
+	require.Equal(t, core.WorkerID("a"), look(t, m, 1000, million-room))
+	require.Empty(t, look(t, m, 1000, million-room-1))
+}
+
 func TestAStoreWithoutRoomBindsNothing(t *testing.T) {
 	m := affinity.NewMemory(affinity.Limits{Bindings: 10, Bytes: affinity.Size - 1})
 	require.Empty(t, bind(t, m, 0, 1, "a"))

@@ -121,7 +121,8 @@ func (r *row) wireWorker() wire.Worker {
 	w := &r.worker
 	return wire.Worker{
 		ID: w.ID, Address: w.Address, Models: w.Models, Adapters: w.Adapters, Stage: w.Stage, Version: w.Version,
-		Generation: w.Generation, Healthy: w.Healthy, Draining: w.Draining, Recoveries: r.recoveries,
+		Services: w.Services, Generation: w.Generation, Healthy: w.Healthy, Draining: w.Draining, Aborts: w.Aborts,
+		Recoveries: r.recoveries,
 	}
 }
 

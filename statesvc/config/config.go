@@ -21,6 +21,7 @@ type Config struct {
 	Health     Health     `yaml:"health"`
 	Introspect Introspect `yaml:"introspect"`
 	Load       Load       `yaml:"load"`
+	KV         KV         `yaml:"kv"`
 	Sync       Sync       `yaml:"sync"`
 	Affinity   Affinity   `yaml:"affinity"`
 	Limits     Limits     `yaml:"limits"`
@@ -62,11 +63,18 @@ type Worker struct {
 	Address string `yaml:"address"` // host:port, spoken to over plain HTTP
 	URL     string `yaml:"url"`     // http or https, no path
 	// Models and Role are asked of the engine when left out.
-	Models   []string      `yaml:"models"`
-	Role     string        `yaml:"role"` // plain, prefill or decode
-	Draining bool          `yaml:"draining"`
+	Models   []string `yaml:"models"`
+	Role     string   `yaml:"role"` // plain, prefill or decode
+	Draining bool     `yaml:"draining"`
+	// VersionGroup is the label that a prefill engine and the decode engines it pairs
+	// with have in common. Left out: the group of those without the label.
+	VersionGroup string `yaml:"version_group"`
+	// Services are Kubernetes Services, namespace/name, by which the filter's groups
+	// name their members in worker_services.
+	Services []string      `yaml:"services"`
 	Health   WorkerHealth  `yaml:"health"`
 	Metrics  WorkerMetrics `yaml:"metrics"`
+	KV       WorkerKV      `yaml:"kv"`
 
 	// Endpoint is Address or URL taken apart, filled by Parse.
 	Endpoint Endpoint `yaml:"-"`
@@ -118,6 +126,9 @@ type Load struct {
 	MaxBodyBytes   int64  `yaml:"max_body_bytes"`
 	// FreshnessMillis is how long a reading counts, inclusive.
 	FreshnessMillis Millis `yaml:"freshness_ms"`
+	// Native: engines' own load reports are taken where they give them, over ZMQ or at
+	// /v1/loads.
+	Native bool `yaml:"native"`
 }
 
 // Sync says how filter contexts are kept (design section 4).
@@ -144,6 +155,7 @@ type Affinity struct {
 // Limits bounds what a client can make the service hold or do.
 type Limits struct {
 	MaxBodyBytes        int64 `yaml:"max_body_bytes"`
+	MaxObserveBodyBytes int64 `yaml:"max_observe_body_bytes"` // the client's own body, in an observe
 	MaxHeaderBytes      int   `yaml:"max_header_bytes"`
 	MaxHeaders          int   `yaml:"max_headers"`
 	MaxConcurrent       int   `yaml:"max_concurrent"`
@@ -176,12 +188,13 @@ func Default() Config {
 		Introspect: Introspect{IntervalMillis: 10000, TimeoutMillis: 2000, Attempts: 3},
 		Load: Load{
 			Path: "/metrics", IntervalMillis: 1000, TimeoutMillis: 2000,
-			MaxBodyBytes: 4 << 20, FreshnessMillis: 5000,
+			MaxBodyBytes: 4 << 20, FreshnessMillis: 5000, Native: true,
 		},
+		KV:       defaultKV(),
 		Sync:     Sync{ExpiryMillis: 1500, Tombstones: 1024},
 		Affinity: Affinity{IdleMillis: 600_000, MaxBindings: 1 << 20, MaxBytes: 128 << 20, SweepMillis: 60_000},
 		Limits: Limits{
-			MaxBodyBytes: 1 << 20, MaxHeaderBytes: 16 << 10, MaxHeaders: 64,
+			MaxBodyBytes: 1 << 20, MaxObserveBodyBytes: 4 << 20, MaxHeaderBytes: 16 << 10, MaxHeaders: 64,
 			MaxConcurrent: 256, MaxConnections: 8192,
 			MaxContexts: 4096, MaxGauges: 1 << 20, MaxWorkersPerReport: 8192,
 			MaxAgesPerWorker: 1024, MaxStringBytes: 256,

@@ -89,35 +89,41 @@ func TestParse_problems(t *testing.T) {
 		"mapping for list": {"version: 1\nfleet: {static: {a: 1}}", []string{
 			"fleet.static: want a list, got a mapping", "fleet.static: no workers; write at least one, such as - address: 127.0.0.1:8000",
 		}},
-		"empty entry":    {workers("  -\n  - {address: 'a:1'}"), []string{"fleet.static[0]: empty entry; fill it in or remove it", "fleet.static[0].address: missing; write host:port, such as 127.0.0.1:8000"}},
-		"zero interval":  {good + "health: {interval_ms: 0}\n", []string{"health.interval_ms: 0 is out of range; write 10 to 86400000 milliseconds"}},
-		"negative":       {good + "load: {timeout_ms: -5}\n", []string{"load.timeout_ms: -5 is out of range; write 1 to 86400000 milliseconds"}},
-		"long backoff":   {good + "health: {max_backoff_ms: 5000}\n", []string{"health.max_backoff_ms: 5000 is out of range; write 10 to 1000 milliseconds"}},
-		"stale at once":  {good + "load: {freshness_ms: 900}\n", []string{"load.freshness_ms: 900 is not above load.interval_ms (1000), so every reading would lapse before the next one; write at least 2000"}},
-		"half of TLS":    {good + "tls: {cert_file: a.pem}\n", []string{"tls: cert_file and key_file go together; give both or neither"}},
-		"bad listen":     {good + "listen: localhost\n", []string{`listen: "localhost" is not host:port; write for example 127.0.0.1:9090`}},
-		"bad port":       {good + "listen: 127.0.0.1:http\n", []string{`listen: port "http" is not a number from 0 to 65535`}},
-		"health path":    {good + "health: {path: health}\n", []string{`health.path: "health" is not a URL path; it begins with / and holds no space`}},
-		"zero limit":     {good + "limits: {max_contexts: 0}\n", []string{"limits.max_contexts: 0 is out of range; write 1 to 1048576"}},
-		"empty token":    {good + "token_env: UNSET\n", []string{"token_env: environment variable UNSET is empty or unset; set it to the token, or remove token_env to ask for none"}},
-		"spaced token":   {good + "token_env: SPACED\n", []string{"token_env: environment variable SPACED holds a space or a character outside printable ASCII, which no Authorization header can carry"}},
-		"no address":     {workers("  - {id: a}"), []string{"fleet.static[0].address: missing; write host:port, such as 127.0.0.1:8000"}},
-		"both addresses": {workers("  - {id: a, address: 'a:1', url: 'http://b:1'}"), []string{"fleet.static[0]: give address or url, not both"}},
-		"no port":        {workers("  - {address: host}"), []string{`fleet.static[0].address: "host" is not host:port; write for example 127.0.0.1:8000 or [::1]:8000`}},
-		"port zero":      {workers("  - {address: 'host:0'}"), []string{`fleet.static[0].address: port "0" is not a number from 1 to 65535`}},
-		"rank suffix":    {workers("  - {url: 'http://h:1@3'}"), []string{"fleet.static[0].url: a URL must not hold a user or password; write http://3"}},
-		"bad IPv4":       {workers("  - {address: '127.0.0.300:1'}"), []string{`fleet.static[0].address: "127.0.0.300" is neither an IP address nor a host name`}},
-		"wildcard":       {workers("  - {address: '0.0.0.0:1'}"), []string{`fleet.static[0].address: "0.0.0.0" is not the address of one engine; write its own IP without a zone`}},
-		"zone":           {workers("  - {address: '[fe80::1%eth0]:1'}"), []string{`fleet.static[0].address: "fe80::1%eth0" is not the address of one engine; write its own IP without a zone`}},
-		"scheme":         {workers("  - {url: 'grpc://h:1'}"), []string{`fleet.static[0].url: scheme "grpc" is not supported; write http:// or https://`}},
-		"path in URL":    {workers("  - {url: 'http://h:1/v1'}"), []string{`fleet.static[0].url: "http://h:1/v1" has a path, query or fragment; write http://h:1`}},
-		"not a URL":      {workers("  - {url: 'h:1'}"), []string{`fleet.static[0].url: "h:1" is not a URL; write http://host:port`}},
-		"role":           {workers("  - {address: 'a:1', role: both}"), []string{`fleet.static[0].role: "both" is not a role; write plain, prefill or decode, or leave it out to ask the engine`}},
-		"model twice":    {workers("  - {address: 'a:1', models: [m, m]}"), []string{`fleet.static[0].models[1]: "m" is listed twice; remove one`}},
-		"empty model":    {workers("  - {address: 'a:1', models: ['']}"), []string{"fleet.static[0].models[0]: empty model name; write the name or remove the entry"}},
-		"control in id":  {workers("  - {address: 'a:1', id: \"a\\nb\"}"), []string{`fleet.static[0].id: "a\nb" holds a space or a control character; write a plain name`}},
-		"same id":        {workers("  - {address: 'a:1', id: x}\n  - {address: 'a:2', id: x}"), []string{`fleet.static[1].id: "x" is also the id of fleet.static[0]; remove one or change it`}},
-		"same address":   {workers("  - {address: 'A:80', id: x}\n  - {url: 'http://a', id: y}"), []string{`fleet.static[1].address: "a:80" is also the address of fleet.static[0]; remove one or change it`}},
+		"empty entry":               {workers("  -\n  - {address: 'a:1'}"), []string{"fleet.static[0]: empty entry; fill it in or remove it", "fleet.static[0].address: missing; write host:port, such as 127.0.0.1:8000"}},
+		"zero interval":             {good + "health: {interval_ms: 0}\n", []string{"health.interval_ms: 0 is out of range; write 10 to 86400000 milliseconds"}},
+		"negative":                  {good + "load: {timeout_ms: -5}\n", []string{"load.timeout_ms: -5 is out of range; write 1 to 86400000 milliseconds"}},
+		"long backoff":              {good + "health: {max_backoff_ms: 5000}\n", []string{"health.max_backoff_ms: 5000 is out of range; write 10 to 1000 milliseconds"}},
+		"stale at once":             {good + "load: {freshness_ms: 900}\n", []string{"load.freshness_ms: 900 is not above load.interval_ms (1000), so every reading would lapse before the next one; write at least 2000"}},
+		"half of TLS":               {good + "tls: {cert_file: a.pem}\n", []string{"tls: cert_file and key_file go together; give both or neither"}},
+		"bad listen":                {good + "listen: localhost\n", []string{`listen: "localhost" is not host:port; write for example 127.0.0.1:9090`}},
+		"bad port":                  {good + "listen: 127.0.0.1:http\n", []string{`listen: port "http" is not a number from 0 to 65535`}},
+		"health path":               {good + "health: {path: health}\n", []string{`health.path: "health" is not a URL path; it begins with / and holds no space`}},
+		"zero limit":                {good + "limits: {max_contexts: 0}\n", []string{"limits.max_contexts: 0 is out of range; write 1 to 1048576"}},
+		"empty token":               {good + "token_env: UNSET\n", []string{"token_env: environment variable UNSET is empty or unset; set it to the token, or remove token_env to ask for none"}},
+		"spaced token":              {good + "token_env: SPACED\n", []string{"token_env: environment variable SPACED holds a space or a character outside printable ASCII, which no Authorization header can carry"}},
+		"no address":                {workers("  - {id: a}"), []string{"fleet.static[0].address: missing; write host:port, such as 127.0.0.1:8000"}},
+		"both addresses":            {workers("  - {id: a, address: 'a:1', url: 'http://b:1'}"), []string{"fleet.static[0]: give address or url, not both"}},
+		"no port":                   {workers("  - {address: host}"), []string{`fleet.static[0].address: "host" is not host:port; write for example 127.0.0.1:8000 or [::1]:8000`}},
+		"port zero":                 {workers("  - {address: 'host:0'}"), []string{`fleet.static[0].address: port "0" is not a number from 1 to 65535`}},
+		"rank suffix":               {workers("  - {url: 'http://h:1@3'}"), []string{"fleet.static[0].url: a URL must not hold a user or password; write http://3"}},
+		"bad IPv4":                  {workers("  - {address: '127.0.0.300:1'}"), []string{`fleet.static[0].address: "127.0.0.300" is neither an IP address nor a host name`}},
+		"wildcard":                  {workers("  - {address: '0.0.0.0:1'}"), []string{`fleet.static[0].address: "0.0.0.0" is not the address of one engine; write its own IP without a zone`}},
+		"zone":                      {workers("  - {address: '[fe80::1%eth0]:1'}"), []string{`fleet.static[0].address: "fe80::1%eth0" is not the address of one engine; write its own IP without a zone`}},
+		"scheme":                    {workers("  - {url: 'grpc://h:1'}"), []string{`fleet.static[0].url: scheme "grpc" is not supported; write http:// or https://`}},
+		"path in URL":               {workers("  - {url: 'http://h:1/v1'}"), []string{`fleet.static[0].url: "http://h:1/v1" has a path, query or fragment; write http://h:1`}},
+		"not a URL":                 {workers("  - {url: 'h:1'}"), []string{`fleet.static[0].url: "h:1" is not a URL; write http://host:port`}},
+		"version of a plain engine": {workers("  - {address: 'a:1', role: plain, version_group: v7}"), []string{`fleet.static[0].version_group: has no effect on a plain engine, which pairs with none; leave it out`}},
+		"version with a space":      {workers("  - {address: 'a:1', version_group: 'v 7'}"), []string{`fleet.static[0].version_group: "v 7" holds a space or a control character; write a plain name`}},
+		"services": {workers("  - {address: 'a:1', services: [prod, prod/x, prod/x]}"), []string{
+			`fleet.static[0].services[0]: "prod" is no service; write namespace/name`,
+			`fleet.static[0].services[2]: "prod/x" is listed twice; remove one`,
+		}},
+		"role":          {workers("  - {address: 'a:1', role: both}"), []string{`fleet.static[0].role: "both" is not a role; write plain, prefill or decode, or leave it out to ask the engine`}},
+		"model twice":   {workers("  - {address: 'a:1', models: [m, m]}"), []string{`fleet.static[0].models[1]: "m" is listed twice; remove one`}},
+		"empty model":   {workers("  - {address: 'a:1', models: ['']}"), []string{"fleet.static[0].models[0]: empty model name; write the name or remove the entry"}},
+		"control in id": {workers("  - {address: 'a:1', id: \"a\\nb\"}"), []string{`fleet.static[0].id: "a\nb" holds a space or a control character; write a plain name`}},
+		"same id":       {workers("  - {address: 'a:1', id: x}\n  - {address: 'a:2', id: x}"), []string{`fleet.static[1].id: "x" is also the id of fleet.static[0]; remove one or change it`}},
+		"same address":  {workers("  - {address: 'A:80', id: x}\n  - {url: 'http://a', id: y}"), []string{`fleet.static[1].address: "a:80" is also the address of fleet.static[0]; remove one or change it`}},
 	}
 	env := func(name string) string { return map[string]string{"SPACED": "a b"}[name] }
 	for name, c := range cases {
@@ -155,7 +161,7 @@ func TestParse_fillsInWorkers(t *testing.T) {
 	cfg, err := config.Parse([]byte(workers(`
     - address: "[::1]:8000"
     - url: https://Engine.Example
-    - {url: "http://10.0.0.1:30000/", id: c, models: [m], role: decode, draining: true}`)), noEnv)
+    - {url: "http://10.0.0.1:30000/", id: c, models: [m], role: decode, draining: true, version_group: v7, services: [prod/decode]}`)), noEnv)
 	require.NoError(t, err)
 	w := cfg.Fleet.Static
 	require.Equal(t, "[::1]:8000", w[0].ID)
@@ -165,6 +171,8 @@ func TestParse_fillsInWorkers(t *testing.T) {
 	require.Equal(t, "c", w[2].ID)
 	require.Equal(t, "decode", w[2].Role)
 	require.True(t, w[2].Draining)
+	require.Equal(t, "v7", w[2].VersionGroup)
+	require.Equal(t, []string{"prod/decode"}, w[2].Services)
 }
 
 func TestParse_takesTheTokenFromTheEnvironment(t *testing.T) {

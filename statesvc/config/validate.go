@@ -31,6 +31,7 @@ func (c *Config) validate(p *Problems) {
 	}
 	c.validateSpans(p)
 	c.validateCounts(p)
+	c.validateKV(p)
 	checkPath("health.path", c.Health.Path, p)
 	checkPath("load.path", c.Load.Path, p)
 }
@@ -96,6 +97,7 @@ func (c *Config) validateCounts(p *Problems) {
 		{"affinity.max_bindings", int64(c.Affinity.MaxBindings), 1, 1 << 28},
 		{"affinity.max_bytes", c.Affinity.MaxBytes, 1 << 10, 64 << 30},
 		{"limits.max_body_bytes", l.MaxBodyBytes, 1024, 64 << 20},
+		{"limits.max_observe_body_bytes", l.MaxObserveBodyBytes, 1024, 64 << 20},
 		{"limits.max_header_bytes", int64(l.MaxHeaderBytes), 4096, 1 << 20},
 		{"limits.max_headers", int64(l.MaxHeaders), 16, 10_000},
 		{"limits.max_concurrent", int64(l.MaxConcurrent), 1, 100_000},

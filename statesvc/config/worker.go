@@ -140,6 +140,7 @@ func (w *Worker) check(path string, maxBytes int, p *Problems) {
 	if _, ok := core.ParseStage(w.Role); !ok {
 		p.add(path+".role", "%q is not a role; write plain, prefill or decode, or leave it out to ask the engine", w.Role)
 	}
+	w.checkGroups(path, maxBytes, p)
 	for i, model := range w.Models {
 		at := fmt.Sprintf("%s.models[%d]", path, i)
 		if model == "" {
@@ -154,6 +155,24 @@ func (w *Worker) check(path string, maxBytes int, p *Problems) {
 	}
 	if w.Metrics.Path != "" {
 		checkPath(path+".metrics.path", w.Metrics.Path, p)
+	}
+	w.KV.check(path+".kv", p)
+}
+
+// checkGroups checks what sorts engines into groups.
+func (w *Worker) checkGroups(path string, maxBytes int, p *Problems) {
+	checkName(path+".version_group", w.VersionGroup, maxBytes, p)
+	if stage, _ := core.ParseStage(w.Role); w.VersionGroup != "" && w.Role != "" && stage == core.StagePlain {
+		p.add(path+".version_group", "has no effect on a plain engine, which pairs with none; leave it out")
+	}
+	for i, service := range w.Services {
+		at := fmt.Sprintf("%s.services[%d]", path, i)
+		if !core.ServiceName(service) {
+			p.add(at, "%q is no service; write namespace/name", service)
+		} else if slices.Contains(w.Services[:i], service) {
+			p.add(at, "%q is listed twice; remove one", service)
+		}
+		checkName(at, service, maxBytes, p)
 	}
 }
 

@@ -23,7 +23,10 @@ type Description struct {
 	Stage         core.Stage
 	Ranks         int // data-parallel ranks
 	BootstrapPort int // of a prefill engine
-	// InfoErr says why Stage, Ranks and BootstrapPort are not known. A
+	// Aborts says that the engine ends a request whose rid it is told, as SGLang
+	// does: it answers /server_info with SGLang's keys.
+	Aborts bool
+	// InfoErr says why Stage, Ranks, BootstrapPort and Aborts are not known. A
 	// *StatusError is an engine that has no such page and therefore no role.
 	InfoErr error
 }
@@ -103,6 +106,7 @@ func (s *serverInfo) describe(d *Description) {
 		}
 		d.Stage, _ = core.ParseStage(mode)
 	}
+	d.Aborts = s.Disaggregation != nil || s.ServedModelName != "" || s.Ranks > 0
 	d.Ranks = max(s.Ranks, 0)
 	if d.Stage == core.StagePrefill {
 		d.BootstrapPort = max(s.BootstrapPort, 0)
@@ -128,6 +132,10 @@ func (c *Client) getJSON(ctx context.Context, path string, timeout time.Duration
 func (c *Client) tryJSON(ctx context.Context, path string, timeout time.Duration, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	return c.readJSON(ctx, path, into)
+}
+
+func (c *Client) readJSON(ctx context.Context, path string, into any) error {
 	body, err := c.get(ctx, path, maxInfoBytes)
 	if err != nil {
 		return err

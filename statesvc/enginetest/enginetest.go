@@ -22,6 +22,8 @@ type State struct {
 	Models     string        // body of /v1/models; empty: 404
 	ServerInfo string        // body of /server_info; empty: 404
 	GetInfo    string        // body of /get_server_info; empty: 404
+	Sources    string        // body of /kv_event_sources; empty: 404
+	Loads      string        // body of /v1/loads; empty: 404
 	Metrics    string        // body of /metrics; empty: 404
 	Delay      time.Duration // before /metrics answers
 }
@@ -142,6 +144,10 @@ func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body = s.ServerInfo
 	case "/get_server_info":
 		body = s.GetInfo
+	case "/kv_event_sources":
+		body = s.Sources
+	case "/v1/loads":
+		body = s.Loads
 	case "/metrics":
 		body = s.Metrics
 		select {

@@ -173,7 +173,7 @@ func TestFleet_configurationOverridesTheEngine(t *testing.T) {
 		s.Models = `{"data":[{"id":"m"},{"id":"lora","parent":"m"}]}`
 	})
 	s := newSink()
-	watch(t, s, nil, fmt.Sprintf("{id: a, address: %q, models: [own], role: prefill, draining: true}", e.Address()))
+	watch(t, s, nil, fmt.Sprintf("{id: a, address: %q, models: [own], role: prefill, draining: true, version_group: v7, services: [prod/p]}", e.Address()))
 	wait(t, "described", func() bool { return len(s.worker("a").Adapters) == 1 })
 	wait(t, "up", func() bool { return s.worker("a").Healthy })
 	w := s.worker("a")
@@ -181,6 +181,8 @@ func TestFleet_configurationOverridesTheEngine(t *testing.T) {
 	require.Equal(t, core.StagePrefill, w.Stage)
 	require.True(t, w.Draining)
 	require.Equal(t, core.Adapter{Name: "lora", Base: "m"}, w.Adapters[0])
+	require.Equal(t, "v7", w.Version)
+	require.Equal(t, []string{"prod/p"}, w.Services)
 }
 
 func TestFleet_keepsWhatTheEngineSaidBefore(t *testing.T) {
@@ -195,6 +197,7 @@ func TestFleet_keepsWhatTheEngineSaidBefore(t *testing.T) {
 	asked := e.Calls("/v1/models")
 	wait(t, "asked again", func() bool { return e.Calls("/v1/models") > asked+2 })
 	require.Equal(t, core.StagePrefill, s.worker("a").Stage)
+	require.True(t, s.worker("a").Aborts)
 	require.Equal(t, []string{"m"}, s.worker("a").Models)
 	require.Empty(t, f.Status()[0].DescribeError)
 }

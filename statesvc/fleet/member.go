@@ -96,6 +96,9 @@ func (m *member) worker() core.Worker {
 		Generation: m.life.generation,
 		Healthy:    m.verdict == HealthUp,
 		Draining:   m.cfg.Draining,
+		Aborts:     m.description.Aborts,
+		Version:    m.cfg.VersionGroup,
+		Services:   m.cfg.Services,
 	}
 	if m.address.IsValid() {
 		w.Address = m.address.String()

@@ -40,6 +40,29 @@ func (x *Index) Dump(dst []BlockView, limit int) (list []BlockView, more bool) {
 	return dst, more
 }
 
+// Find appends up to limit blocks whose hash begins with the given hexadecimal digits, at
+// most 16. It looks at every block: mutations wait, readers do not.
+func (x *Index) Find(dst []BlockView, prefix uint64, digits, limit int) (list []BlockView, more bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	shift := 64 - 4*min(max(digits, 0), 16)
+	end := len(dst) + limit
+	for si := range x.shards {
+		s := &x.shards[si]
+		for i := uint32(1); i <= s.top; i++ {
+			n := s.at(i)
+			if n.set == 0 && n.children == 0 || n.hash>>shift != prefix {
+				continue
+			}
+			if len(dst) >= end {
+				return dst, true
+			}
+			dst = append(dst, x.show(s, n))
+		}
+	}
+	return dst, false
+}
+
 func (x *Index) show(s *shard, n *node) BlockView {
 	u := x.shapes[n.shape]
 	b := BlockView{

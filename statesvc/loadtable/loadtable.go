@@ -35,7 +35,9 @@ func New(freshness core.Instant) *Table {
 }
 
 // Put replaces the worker's reading. A reading older than the one held is
-// dropped.
+// dropped, and so is one that is not native while a native one is fresh: engines
+// are compared by native reports (engine-selection.md 6), so a poll of less must
+// not take one away.
 func (t *Table) Put(id core.WorkerID, r Reading) bool {
 	e := t.rows[id]
 	if e == nil {
@@ -44,6 +46,9 @@ func (t *Table) Put(id core.WorkerID, r Reading) bool {
 	}
 	held := e.Value.(*row)
 	if r.At < held.reading.At {
+		return false
+	}
+	if held.reading.Report.Native() && !r.Report.Native() && r.At-held.reading.At <= t.freshness {
 		return false
 	}
 	t.order.Remove(e)

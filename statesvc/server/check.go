@@ -57,6 +57,9 @@ func (s *Server) check(r *wirepb.SyncRequest) error {
 	case len(r.GetUsedBindings()) > maxUsed:
 		return fmt.Errorf("used_bindings: more than %d entries", maxUsed)
 	}
+	if err := s.checkHistory(r.GetHistory()); err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
 	seen := make(map[string]struct{}, len(r.GetWorkers()))
 	for i, g := range r.GetWorkers() {
 		if err := s.checkGauge(g); err != nil {
@@ -88,7 +91,7 @@ func fromProto(r *wirepb.SyncRequest) *wire.SyncRequest {
 		Context: r.GetContext(), Proxy: r.GetProxy(), Seq: r.GetSeq(),
 		Replica: r.GetReplica(), Version: r.GetVersion(), Idle: r.GetIdle(),
 		TickMillis: r.GetTickMs(), FilterVersion: r.GetFilterVersion(),
-		Workers: make([]wire.WorkerGauge, len(r.GetWorkers())),
+		Workers: make([]wire.WorkerGauge, len(r.GetWorkers())), History: historyOf(r.GetHistory()),
 	}
 	for i, g := range r.GetWorkers() {
 		out.Workers[i] = wire.WorkerGauge{

@@ -10,3 +10,6 @@ func ToProto(r *wire.SyncReply) *wirepb.SyncReply { return toProto(r) }
 
 // FromProto takes a decoded report over without the limits.
 func FromProto(r *wirepb.SyncRequest) wire.SyncRequest { return *fromProto(r) }
+
+// Waiting is how many calls wait for an answer about their prompt.
+func (s *Server) Waiting() int { return s.prompts.running.Waiting() }

@@ -63,6 +63,9 @@ func FuzzWire_request(f *testing.F) {
 		}
 		if known {
 			in.Workers[1].AnsweredAge, in.Workers[1].FailedAge = core.Known(answered), core.Known(answered/2)
+			in.History = wire.History{Present: true, Log: answered, Cursor: seq, Runs: []wire.Run{
+				{}, {Worker: core.WorkerID(id), Generation: generation, Parent: replica, Hashes: []uint64{context, 0}, Sizes: []uint16{uint16(tick), 9}},
+			}}
 		}
 		var out wirepb.SyncRequest
 		if err := proto.Unmarshal(wire.AppendSyncRequest(nil, &in), &out); err != nil {
@@ -79,6 +82,7 @@ func FuzzWire_reply(f *testing.F) {
 		Workers: []wire.Worker{{
 			ID: "a", Address: "[::1]:8000", Models: []string{"m", "n"}, Adapters: []core.Adapter{{Name: "l", Base: "m"}, {}},
 			Stage: core.StageDecode, Generation: 1795998209890, Healthy: true, Draining: true, Recoveries: 2,
+			Version: "v7", Aborts: true, Services: []string{"prod/chat", "prod/batch"},
 		}, {}},
 		States: []wire.WorkerState{{
 			ID: "a", Generation: 3, OthersInflight: 4, HasReport: true, AgeMillis: 5,
@@ -87,14 +91,18 @@ func FuzzWire_reply(f *testing.F) {
 				KVTotal: core.Known(4), KVCapacity: core.Known(5), RunningCapacity: core.Known(6), PrefillRate: 7.5,
 			},
 		}, {ID: "b", HasReport: true}, {}},
+		History: wire.History{Present: true, Log: 1 << 60, Cursor: 5, Runs: []wire.Run{
+			{Worker: "a", Generation: 3, Parent: 1, Hashes: []uint64{2, 3}, Sizes: []uint16{1024, 7}}, {},
+		}},
 	}
 	encodedSeed, err := proto.Marshal(server.ToProto(&seed))
 	require.NoError(f, err)
 	got, err := wire.DecodeSyncReply(encodedSeed)
 	require.NoError(f, err)
-	require.Empty(f, cmp.Diff(&seed, got))
+	require.Empty(f, cmp.Diff(&seed, got, cmpopts.EquateEmpty()))
 	f.Add(encodedSeed)
 	f.Add([]byte{})
+	f.Add([]byte("\x42\x02\x10\x05\x42\x07\x1a\x05*\x03\xff\xff\x07"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var want wirepb.SyncReply
 		wantErr := proto.Unmarshal(body, &want)
@@ -116,6 +124,7 @@ func FuzzWire_reply(f *testing.F) {
 		for i, w := range want.GetWorkers() {
 			requireSameWorker(t, w, &got.Workers[i])
 		}
+		requireSameHistory(t, want.GetHistory(), &got.History)
 		require.Len(t, got.States, len(want.GetStates()))
 		for i, s := range want.GetStates() {
 			require.Equal(t, s.GetId(), string(got.States[i].ID))

@@ -14,6 +14,7 @@ func toProto(r *wire.SyncReply) *wirepb.SyncReply {
 		Workers: make([]*wirepb.Worker, len(r.Workers)),
 		States:  make([]*wirepb.WorkerState, len(r.States)),
 	}
+	out.History = protoHistory(&r.History)
 	for _, id := range r.Removed {
 		out.Removed = append(out.Removed, string(id))
 	}
@@ -35,6 +36,7 @@ func fillWorker(out *wirepb.Worker, w *wire.Worker) {
 	out.Id, out.Address, out.Models = string(w.ID), w.Address, w.Models
 	out.Stage, out.VersionGroup, out.Generation = stage(w.Stage), w.Version, w.Generation
 	out.Healthy, out.Draining, out.Recoveries = w.Healthy, w.Draining, w.Recoveries
+	out.Aborts, out.Services = w.Aborts, w.Services
 	for _, a := range w.Adapters {
 		out.Adapters = append(out.Adapters, &wirepb.Adapter{Name: a.Name, Base: a.Base})
 	}

@@ -18,6 +18,8 @@ type route struct {
 	guarded bool
 	// urgent routes are answered even when every slot is taken.
 	urgent bool
+	// overloaded is what a request counts as that finds no slot; nil is nothing.
+	overloaded *Outcome
 	// hint is added to the answer to another method.
 	hint string
 }
@@ -26,19 +28,21 @@ func (s *Server) table(metrics http.Handler) map[string]*route {
 	get := func(h http.HandlerFunc) map[string]http.HandlerFunc {
 		return map[string]http.HandlerFunc{http.MethodGet: h, http.MethodHead: h}
 	}
-	return map[string]*route{
+	table := map[string]*route{
 		"/":           {name: "status", methods: get(s.statusPage), guarded: true},
 		"/healthz":    {name: "healthz", methods: get(s.healthz), urgent: true},
 		"/readyz":     {name: "readyz", methods: get(s.readyz), urgent: true},
 		"/metrics":    {name: "metrics", methods: get(metrics.ServeHTTP)},
 		"/v1/sync":    {name: "sync", methods: map[string]http.HandlerFunc{http.MethodPost: s.sync}, guarded: true},
-		"/v1/observe": {name: "observe", methods: map[string]http.HandlerFunc{http.MethodPost: s.observe}, guarded: true},
-		"/v1/bind":    {name: "bind", methods: map[string]http.HandlerFunc{http.MethodPost: s.bind}, guarded: true},
+		"/v1/observe": {name: "observe", methods: map[string]http.HandlerFunc{http.MethodPost: s.observe}, guarded: true, overloaded: new(ObserveOverloaded)},
+		"/v1/bind":    {name: "bind", methods: map[string]http.HandlerFunc{http.MethodPost: s.bind}, guarded: true, overloaded: new(BindOverloaded)},
 		"/v1/workers": {
 			name: "workers", methods: get(s.workers), guarded: true,
 			hint: "; workers are listed in fleet.static of the configuration and cannot be changed over HTTP",
 		},
 	}
+	s.addIndex(table)
+	return table
 }
 
 // ServeHTTP finds the route and applies the limits that need no body.
@@ -101,6 +105,9 @@ func (s *Server) withSlot(w http.ResponseWriter, r *http.Request, rt *route, han
 		defer func() { <-s.slots }()
 		handler(w, r)
 	default:
+		if rt.overloaded != nil {
+			s.meter.Count(*rt.overloaded, 1)
+		}
 		unavailable(w, "overloaded", "too many requests at once; try again")
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"errors"
+	"hash/maphash"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -17,6 +19,7 @@ import (
 	"github.com/pointsman/pointsman/statesvc/board"
 	"github.com/pointsman/pointsman/statesvc/config"
 	"github.com/pointsman/pointsman/statesvc/fleet"
+	"github.com/pointsman/pointsman/statesvc/history"
 )
 
 // Spans that bound a slow client.
@@ -42,17 +45,21 @@ type Fleet interface {
 	Suspect(id core.WorkerID, ago time.Duration)
 }
 
-// Meter counts requests by the route that served them.
+// Meter counts requests by the route that served them, and what became of calls.
 type Meter interface {
 	Request(route string, status int, took time.Duration)
+	Count(o Outcome, n int)
 }
 
-// Options are a Server's facts. TLS is nil for plain HTTP; the rest is required.
+// Options are a Server's facts. TLS is nil for plain HTTP and Prompts where nothing
+// knows prompts; the rest is required.
 type Options struct {
 	Config   *config.Config
 	Board    Board
 	Fleet    Fleet
 	Bindings affinity.Store
+	Prompts  Prompts
+	Index    Index               // nil: there is no /v1/index
 	Clock    func() core.Instant // that the bindings' instants are on
 	Meter    Meter
 	Metrics  http.Handler // serves /metrics
@@ -66,8 +73,12 @@ type Server struct {
 	board    Board
 	fleet    Fleet
 	bindings affinity.Store
+	prompts  prompts
+	index    Index
+	dumping  chan struct{} // holds a token while blocks are listed
 	clock    func() core.Instant
 	idle     core.Instant // life of a binding without use
+	history  *history.Log
 	meter    Meter
 	limits   config.Limits
 	version  string
@@ -83,9 +94,12 @@ func New(o Options) *Server {
 	s := &Server{
 		board: o.Board, fleet: o.Fleet, meter: o.Meter,
 		bindings: o.Bindings, clock: o.Clock, idle: o.Config.Affinity.IdleMillis.Instants(),
-		limits: o.Config.Limits, version: o.Version,
+		index: o.Index, dumping: make(chan struct{}, 1),
+		prompts: prompts{behind: o.Prompts, seed: maphash.MakeSeed()},
+		limits:  o.Config.Limits, version: o.Version,
 		slots: make(chan struct{}, o.Config.Limits.MaxConcurrent),
 	}
+	s.history = history.New(rand.Uint64())
 	if o.Config.Token != "" {
 		sum := sha256.Sum256([]byte(o.Config.Token))
 		s.token = &sum
@@ -130,6 +144,7 @@ func (s *Server) Drain() {
 // cuts them.
 func (s *Server) Stop(ctx context.Context) error {
 	s.draining.Store(true)
+	defer s.prompts.running.Close()
 	if err := s.http.Shutdown(ctx); err != nil {
 		return errors.Join(err, s.http.Close())
 	}

@@ -62,11 +62,17 @@ type stage struct {
 
 // small limits, so that tests reach them.
 var small = config.Limits{
-	MaxBodyBytes: 4096, MaxHeaderBytes: 4096, MaxHeaders: 20, MaxConcurrent: 4, MaxConnections: 64,
+	MaxBodyBytes: 4096, MaxObserveBodyBytes: 8192, MaxHeaderBytes: 4096, MaxHeaders: 20, MaxConcurrent: 4, MaxConnections: 64,
 	MaxContexts: 3, MaxGauges: 100, MaxWorkersPerReport: 5, MaxAgesPerWorker: 4, MaxStringBytes: 32,
 }
 
 func newStage(t testing.TB, change func(*config.Config)) *stage {
+	t.Helper()
+	return newStageWith(t, change, nil)
+}
+
+// newStageWith lets a test put parts of its own in.
+func newStageWith(t testing.TB, change func(*config.Config), with func(*server.Options)) *stage {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Limits = small
@@ -91,11 +97,15 @@ func newStage(t testing.TB, change func(*config.Config)) *stage {
 	bindings := affinity.NewMemory(affinity.Limits{Bindings: 100, Bytes: 1 << 20})
 	meter, err := telemetry.New("v1 & co", s.board, s.engines, bindings)
 	require.NoError(t, err)
-	s.Server = server.New(server.Options{
+	options := server.Options{
 		Config: &cfg, Board: s.board, Fleet: s.engines, Bindings: bindings, Meter: meter,
 		Clock: func() core.Instant { return core.Instant(time.Since(began).Milliseconds()) }, Metrics: meter.Handler(),
 		Logger: slog.New(slog.DiscardHandler), Version: "v1 & co",
-	})
+	}
+	if with != nil {
+		with(&options)
+	}
+	s.Server = server.New(options)
 	s.serve(t)
 	return s
 }
@@ -145,4 +155,10 @@ func encoded(r wire.SyncRequest) []byte { return wire.AppendSyncRequest(nil, &r)
 
 func one(id core.WorkerID, inflight uint32) []wire.WorkerGauge {
 	return []wire.WorkerGauge{{ID: id, Generation: 1, Inflight: inflight}}
+}
+
+// eventually waits for something that other goroutines bring about.
+func (s *stage) eventually(t testing.TB, done func() bool, what string) {
+	t.Helper()
+	require.Eventually(t, done, 15*time.Second, 2*time.Millisecond, what)
 }

@@ -54,6 +54,9 @@ func (s *Server) sync(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		fail(w, http.StatusInternalServerError, "internal_error", err.Error())
 	default:
+		if request.History.Present {
+			reply.History = s.history.Exchange(request.Context, &request.History)
+		}
 		writeReply(w, r, toProto(reply), inJSON)
 	}
 }
@@ -81,7 +84,11 @@ func (s *Server) message(w http.ResponseWriter, r *http.Request) (body []byte, i
 	if inJSON, ok = s.mediaType(w, r); !ok {
 		return nil, false, false
 	}
-	body, ok = s.body(w, r, inJSON)
+	limit := s.limits.MaxBodyBytes
+	if inJSON {
+		limit = min(limit, maxJSONBytes)
+	}
+	body, ok = s.body(w, r, limit)
 	return body, inJSON, ok
 }
 
@@ -102,12 +109,8 @@ func (s *Server) mediaType(w http.ResponseWriter, r *http.Request) (inJSON, ok b
 	return false, false
 }
 
-// body reads the whole body within its limit.
-func (s *Server) body(w http.ResponseWriter, r *http.Request, inJSON bool) ([]byte, bool) {
-	limit := s.limits.MaxBodyBytes
-	if inJSON {
-		limit = min(limit, maxJSONBytes)
-	}
+// body reads the whole body within its limit in bytes, or answers why not.
+func (s *Server) body(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, bool) {
 	tooLarge := func() {
 		w.Header().Set("Connection", "close")
 		fail(w, http.StatusRequestEntityTooLarge, "payload_too_large", fmt.Sprintf("the body is larger than %d bytes", limit))

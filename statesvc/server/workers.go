@@ -34,6 +34,9 @@ type workerEntry struct {
 	Dialect      string         `json:"dialect,omitempty"`
 	Ranks        int            `json:"dp_size,omitempty"`
 	Bootstrap    int            `json:"bootstrap_port,omitempty"`
+	VersionGroup string         `json:"version_group,omitempty"`
+	Services     []string       `json:"services,omitempty"`
+	Aborts       bool           `json:"aborts,omitempty"` // by rid
 
 	ProbeError    string `json:"probe_error,omitempty"`
 	LoadError     string `json:"load_error,omitempty"`
@@ -85,6 +88,7 @@ func fromStatus(s *fleet.Status) workerEntry {
 		ID: w.ID, Address: w.Address, URL: s.URL, Models: w.Models, Adapters: []adapterEntry{},
 		Role: w.Stage.String(), Healthy: w.Healthy, Health: s.Health.String(), Draining: w.Draining,
 		Generation: w.Generation, Recoveries: s.Recoveries, Ranks: s.Ranks, Bootstrap: s.BootstrapPort,
+		VersionGroup: w.Version, Services: w.Services, Aborts: w.Aborts,
 		ProbeError: s.ProbeError, LoadError: s.LoadError, DescribeError: s.DescribeError,
 	}
 	if w.Stage == core.StageNone {

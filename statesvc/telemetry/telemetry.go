@@ -12,6 +12,7 @@ import (
 	"github.com/pointsman/pointsman/statesvc/affinity"
 	"github.com/pointsman/pointsman/statesvc/board"
 	"github.com/pointsman/pointsman/statesvc/fleet"
+	"github.com/pointsman/pointsman/statesvc/server"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -41,6 +42,7 @@ type Telemetry struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
+	outcomes map[server.Outcome]prometheus.Counter
 }
 
 // New registers everything.
@@ -56,6 +58,10 @@ func New(version string, b Board, f Fleet, a Bindings) (*Telemetry, error) {
 			Help:    "Time to answer HTTP requests by route.",
 			Buckets: []float64{.0001, .0003, .001, .003, .01, .03, .1, .3, 1},
 		}, []string{"route"}),
+		outcomes: map[server.Outcome]prometheus.Counter{},
+	}
+	if err := t.registerOutcomes(); err != nil {
+		return nil, err
 	}
 	for _, c := range []prometheus.Collector{
 		t.requests, t.seconds, newCollector(version, b, f, a),
@@ -69,6 +75,20 @@ func New(version string, b Board, f Fleet, a Bindings) (*Telemetry, error) {
 	return t, nil
 }
 
+// registerOutcomes makes every outcome a series that begins at zero.
+func (t *Telemetry) registerOutcomes() error {
+	for _, f := range server.Families() {
+		vec := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: f.Name, Help: f.Meaning}, []string{"outcome"})
+		if err := t.registry.Register(vec); err != nil {
+			return err
+		}
+		for i, value := range f.Values {
+			t.outcomes[f.From+server.Outcome(i)] = vec.WithLabelValues(value)
+		}
+	}
+	return nil
+}
+
 // Handler serves the registry.
 func (t *Telemetry) Handler() http.Handler {
 	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{Registry: t.registry})
@@ -78,4 +98,12 @@ func (t *Telemetry) Handler() http.Handler {
 func (t *Telemetry) Request(route string, status int, took time.Duration) {
 	t.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
 	t.seconds.WithLabelValues(route).Observe(took.Seconds())
+}
+
+// Count counts what became of n calls or parts of them. An outcome of no family is
+// not counted.
+func (t *Telemetry) Count(o server.Outcome, n int) {
+	if c := t.outcomes[o]; c != nil && n > 0 {
+		c.Add(float64(n))
+	}
 }

@@ -256,7 +256,10 @@ type SyncRequest struct {
 	Workers []*WorkerGauge `protobuf:"bytes,9,rep,name=workers,proto3" json:"workers,omitempty"`
 	// Bindings that requests followed since the last report: each is refreshed if
 	// it still names this worker.
-	UsedBindings  []*UsedBinding `protobuf:"bytes,10,rep,name=used_bindings,json=usedBindings,proto3" json:"used_bindings,omitempty"`
+	UsedBindings []*UsedBinding `protobuf:"bytes,10,rep,name=used_bindings,json=usedBindings,proto3" json:"used_bindings,omitempty"`
+	// What the context has sent where since the last report; absent when none of
+	// its policies asks. Its log and cursor are those of the last reply.
+	History       *History `protobuf:"bytes,11,opt,name=history,proto3,oneof" json:"history,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -361,6 +364,157 @@ func (x *SyncRequest) GetUsedBindings() []*UsedBinding {
 	return nil
 }
 
+func (x *SyncRequest) GetHistory() *History {
+	if x != nil {
+		return x.History
+	}
+	return nil
+}
+
+// History is news of which engines were sent which prompts.
+type History struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Random name of the log that the cursor is of; absent before the first reply.
+	Log uint64 `protobuf:"fixed64,1,opt,name=log,proto3" json:"log,omitempty"`
+	// How much of the log the context has; in a reply, with the runs of it.
+	Cursor        uint64 `protobuf:"varint,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
+	Runs          []*Run `protobuf:"bytes,3,rep,name=runs,proto3" json:"runs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *History) Reset() {
+	*x = History{}
+	mi := &file_pointsman_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *History) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*History) ProtoMessage() {}
+
+func (x *History) ProtoReflect() protoreflect.Message {
+	mi := &file_pointsman_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use History.ProtoReflect.Descriptor instead.
+func (*History) Descriptor() ([]byte, []int) {
+	return file_pointsman_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *History) GetLog() uint64 {
+	if x != nil {
+		return x.Log
+	}
+	return 0
+}
+
+func (x *History) GetCursor() uint64 {
+	if x != nil {
+		return x.Cursor
+	}
+	return 0
+}
+
+func (x *History) GetRuns() []*Run {
+	if x != nil {
+		return x.Runs
+	}
+	return nil
+}
+
+// Run is boundaries of a prompt that one engine was sent, one after the other. The
+// last one is where the prompt ended.
+type Run struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Worker     string                 `protobuf:"bytes,1,opt,name=worker,proto3" json:"worker,omitempty"`
+	Generation uint64                 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
+	// Hash of all up to the boundary before the first; absent when there is none.
+	Parent uint64 `protobuf:"fixed64,3,opt,name=parent,proto3" json:"parent,omitempty"`
+	// Hash of all up to each boundary.
+	Hashes []uint64 `protobuf:"fixed64,4,rep,packed,name=hashes,proto3" json:"hashes,omitempty"`
+	// Bytes from the boundary before to each.
+	Sizes         []uint32 `protobuf:"varint,5,rep,packed,name=sizes,proto3" json:"sizes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Run) Reset() {
+	*x = Run{}
+	mi := &file_pointsman_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Run) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Run) ProtoMessage() {}
+
+func (x *Run) ProtoReflect() protoreflect.Message {
+	mi := &file_pointsman_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Run.ProtoReflect.Descriptor instead.
+func (*Run) Descriptor() ([]byte, []int) {
+	return file_pointsman_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Run) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+func (x *Run) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *Run) GetParent() uint64 {
+	if x != nil {
+		return x.Parent
+	}
+	return 0
+}
+
+func (x *Run) GetHashes() []uint64 {
+	if x != nil {
+		return x.Hashes
+	}
+	return nil
+}
+
+func (x *Run) GetSizes() []uint32 {
+	if x != nil {
+		return x.Sizes
+	}
+	return nil
+}
+
 // WorkerGauge is what one context knows of one worker.
 type WorkerGauge struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -386,7 +540,7 @@ type WorkerGauge struct {
 
 func (x *WorkerGauge) Reset() {
 	*x = WorkerGauge{}
-	mi := &file_pointsman_proto_msgTypes[1]
+	mi := &file_pointsman_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -398,7 +552,7 @@ func (x *WorkerGauge) String() string {
 func (*WorkerGauge) ProtoMessage() {}
 
 func (x *WorkerGauge) ProtoReflect() protoreflect.Message {
-	mi := &file_pointsman_proto_msgTypes[1]
+	mi := &file_pointsman_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -411,7 +565,7 @@ func (x *WorkerGauge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerGauge.ProtoReflect.Descriptor instead.
 func (*WorkerGauge) Descriptor() ([]byte, []int) {
-	return file_pointsman_proto_rawDescGZIP(), []int{1}
+	return file_pointsman_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *WorkerGauge) GetId() string {
@@ -479,17 +633,19 @@ type SyncReply struct {
 	// True when workers and states list the whole fleet.
 	Full bool `protobuf:"varint,3,opt,name=full,proto3" json:"full,omitempty"`
 	// Echo of SyncRequest.seq.
-	Seq           uint64         `protobuf:"varint,4,opt,name=seq,proto3" json:"seq,omitempty"`
-	Workers       []*Worker      `protobuf:"bytes,5,rep,name=workers,proto3" json:"workers,omitempty"`
-	Removed       []string       `protobuf:"bytes,6,rep,name=removed,proto3" json:"removed,omitempty"`
-	States        []*WorkerState `protobuf:"bytes,7,rep,name=states,proto3" json:"states,omitempty"`
+	Seq     uint64         `protobuf:"varint,4,opt,name=seq,proto3" json:"seq,omitempty"`
+	Workers []*Worker      `protobuf:"bytes,5,rep,name=workers,proto3" json:"workers,omitempty"`
+	Removed []string       `protobuf:"bytes,6,rep,name=removed,proto3" json:"removed,omitempty"`
+	States  []*WorkerState `protobuf:"bytes,7,rep,name=states,proto3" json:"states,omitempty"`
+	// What other contexts have sent where; with a request that has history only.
+	History       *History `protobuf:"bytes,8,opt,name=history,proto3,oneof" json:"history,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SyncReply) Reset() {
 	*x = SyncReply{}
-	mi := &file_pointsman_proto_msgTypes[2]
+	mi := &file_pointsman_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -501,7 +657,7 @@ func (x *SyncReply) String() string {
 func (*SyncReply) ProtoMessage() {}
 
 func (x *SyncReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pointsman_proto_msgTypes[2]
+	mi := &file_pointsman_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -514,7 +670,7 @@ func (x *SyncReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncReply.ProtoReflect.Descriptor instead.
 func (*SyncReply) Descriptor() ([]byte, []int) {
-	return file_pointsman_proto_rawDescGZIP(), []int{2}
+	return file_pointsman_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *SyncReply) GetReplica() uint64 {
@@ -566,6 +722,13 @@ func (x *SyncReply) GetStates() []*WorkerState {
 	return nil
 }
 
+func (x *SyncReply) GetHistory() *History {
+	if x != nil {
+		return x.History
+	}
+	return nil
+}
+
 // Worker describes one engine.
 type Worker struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -581,14 +744,18 @@ type Worker struct {
 	// Number of times a health probe recovered; a rise half-opens breakers at once.
 	Recoveries uint64 `protobuf:"varint,9,opt,name=recoveries,proto3" json:"recoveries,omitempty"`
 	// Version group: a prefill engine pairs with decode engines of its own group.
-	VersionGroup  string `protobuf:"bytes,10,opt,name=version_group,json=versionGroup,proto3" json:"version_group,omitempty"`
+	VersionGroup string `protobuf:"bytes,10,opt,name=version_group,json=versionGroup,proto3" json:"version_group,omitempty"`
+	// The engine ends a request whose rid it is told: POST /abort_request (SGLang).
+	Aborts bool `protobuf:"varint,11,opt,name=aborts,proto3" json:"aborts,omitempty"`
+	// Kubernetes Services the engine is behind, namespace/name.
+	Services      []string `protobuf:"bytes,12,rep,name=services,proto3" json:"services,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Worker) Reset() {
 	*x = Worker{}
-	mi := &file_pointsman_proto_msgTypes[3]
+	mi := &file_pointsman_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -600,7 +767,7 @@ func (x *Worker) String() string {
 func (*Worker) ProtoMessage() {}
 
 func (x *Worker) ProtoReflect() protoreflect.Message {
-	mi := &file_pointsman_proto_msgTypes[3]
+	mi := &file_pointsman_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -613,7 +780,7 @@ func (x *Worker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Worker.ProtoReflect.Descriptor instead.
 func (*Worker) Descriptor() ([]byte, []int) {
-	return file_pointsman_proto_rawDescGZIP(), []int{3}
+	return file_pointsman_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Worker) GetId() string {
@@ -686,6 +853,20 @@ func (x *Worker) GetVersionGroup() string {
 	return ""
 }
 
+func (x *Worker) GetAborts() bool {
+	if x != nil {
+		return x.Aborts
+	}
+	return false
+}
+
+func (x *Worker) GetServices() []string {
+	if x != nil {
+		return x.Services
+	}
+	return nil
+}
+
 // Adapter is a LoRA adapter that a worker serves under its own name.
 type Adapter struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -697,7 +878,7 @@ type Adapter struct {
 
 func (x *Adapter) Reset() {
 	*x = Adapter{}
-	mi := &file_pointsman_proto_msgTypes[4]
+	mi := &file_pointsman_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -709,7 +890,7 @@ func (x *Adapter) String() string {
 func (*Adapter) ProtoMessage() {}
 
 func (x *Adapter) ProtoReflect() protoreflect.Message {
-	mi := &file_pointsman_proto_msgTypes[4]
+	mi := &file_pointsman_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -722,7 +903,7 @@ func (x *Adapter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Adapter.ProtoReflect.Descriptor instead.
 func (*Adapter) Descriptor() ([]byte, []int) {
-	return file_pointsman_proto_rawDescGZIP(), []int{4}
+	return file_pointsman_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Adapter) GetName() string {
@@ -754,7 +935,7 @@ type WorkerState struct {
 
 func (x *WorkerState) Reset() {
 	*x = WorkerState{}
-	mi := &file_pointsman_proto_msgTypes[5]
+	mi := &file_pointsman_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -766,7 +947,7 @@ func (x *WorkerState) String() string {
 func (*WorkerState) ProtoMessage() {}
 
 func (x *WorkerState) ProtoReflect() protoreflect.Message {
-	mi := &file_pointsman_proto_msgTypes[5]
+	mi := &file_pointsman_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -779,7 +960,7 @@ func (x *WorkerState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerState.ProtoReflect.Descriptor instead.
 func (*WorkerState) Descriptor() ([]byte, []int) {
-	return file_pointsman_proto_rawDescGZIP(), []int{5}
+	return file_pointsman_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *WorkerState) GetId() string {
@@ -830,7 +1011,7 @@ type LoadReport struct {
 
 func (x *LoadReport) Reset() {
 	*x = LoadReport{}
-	mi := &file_pointsman_proto_msgTypes[6]
+	mi := &file_pointsman_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -842,7 +1023,7 @@ func (x *LoadReport) String() string {
 func (*LoadReport) ProtoMessage() {}
 
 func (x *LoadReport) ProtoReflect() protoreflect.Message {
-	mi := &file_pointsman_proto_msgTypes[6]
+	mi := &file_pointsman_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -855,7 +1036,7 @@ func (x *LoadReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadReport.ProtoReflect.Descriptor instead.
 func (*LoadReport) Descriptor() ([]byte, []int) {
-	return file_pointsman_proto_rawDescGZIP(), []int{6}
+	return file_pointsman_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *LoadReport) GetAgeMs() uint64 {
@@ -939,7 +1120,7 @@ type Scope struct {
 
 func (x *Scope) Reset() {
 	*x = Scope{}
-	mi := &file_pointsman_proto_msgTypes[7]
+	mi := &file_pointsman_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -951,7 +1132,7 @@ func (x *Scope) String() string {
 func (*Scope) ProtoMessage() {}
 
 func (x *Scope) ProtoReflect() protoreflect.Message {
-	mi := &file_pointsman_proto_msgTypes[7]
+	mi := &file_pointsman_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -964,7 +1145,7 @@ func (x *Scope) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scope.ProtoReflect.Descriptor instead.
 func (*Scope) Descriptor() ([]byte, []int) {
-	return file_pointsman_proto_rawDescGZIP(), []int{7}
+	return file_pointsman_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Scope) GetDigest() []byte {
@@ -1015,7 +1196,7 @@ type Binding struct {
 
 func (x *Binding) Reset() {
 	*x = Binding{}
-	mi := &file_pointsman_proto_msgTypes[8]
+	mi := &file_pointsman_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1027,7 +1208,7 @@ func (x *Binding) String() string {
 func (*Binding) ProtoMessage() {}
 
 func (x *Binding) ProtoReflect() protoreflect.Message {
-	mi := &file_pointsman_proto_msgTypes[8]
+	mi := &file_pointsman_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1040,7 +1221,7 @@ func (x *Binding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Binding.ProtoReflect.Descriptor instead.
 func (*Binding) Descriptor() ([]byte, []int) {
-	return file_pointsman_proto_rawDescGZIP(), []int{8}
+	return file_pointsman_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Binding) GetDigest() []byte {
@@ -1075,7 +1256,7 @@ type UsedBinding struct {
 
 func (x *UsedBinding) Reset() {
 	*x = UsedBinding{}
-	mi := &file_pointsman_proto_msgTypes[9]
+	mi := &file_pointsman_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1087,7 +1268,7 @@ func (x *UsedBinding) String() string {
 func (*UsedBinding) ProtoMessage() {}
 
 func (x *UsedBinding) ProtoReflect() protoreflect.Message {
-	mi := &file_pointsman_proto_msgTypes[9]
+	mi := &file_pointsman_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1100,7 +1281,7 @@ func (x *UsedBinding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsedBinding.ProtoReflect.Descriptor instead.
 func (*UsedBinding) Descriptor() ([]byte, []int) {
-	return file_pointsman_proto_rawDescGZIP(), []int{9}
+	return file_pointsman_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *UsedBinding) GetDigest() []byte {
@@ -1143,7 +1324,7 @@ type ObserveRequest struct {
 
 func (x *ObserveRequest) Reset() {
 	*x = ObserveRequest{}
-	mi := &file_pointsman_proto_msgTypes[10]
+	mi := &file_pointsman_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1155,7 +1336,7 @@ func (x *ObserveRequest) String() string {
 func (*ObserveRequest) ProtoMessage() {}
 
 func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pointsman_proto_msgTypes[10]
+	mi := &file_pointsman_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1168,7 +1349,7 @@ func (x *ObserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveRequest.ProtoReflect.Descriptor instead.
 func (*ObserveRequest) Descriptor() ([]byte, []int) {
-	return file_pointsman_proto_rawDescGZIP(), []int{10}
+	return file_pointsman_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ObserveRequest) GetContext() uint64 {
@@ -1232,16 +1413,19 @@ func (x *ObserveRequest) GetScopes() []*Scope {
 type ObserveReply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absent when not asked for or not known.
-	Tokens        *uint64    `protobuf:"varint,1,opt,name=tokens,proto3,oneof" json:"tokens,omitempty"`
-	Lookups       []*Lookup  `protobuf:"bytes,2,rep,name=lookups,proto3" json:"lookups,omitempty"`
-	Bindings      []*Binding `protobuf:"bytes,3,rep,name=bindings,proto3" json:"bindings,omitempty"`
+	Tokens   *uint64    `protobuf:"varint,1,opt,name=tokens,proto3,oneof" json:"tokens,omitempty"`
+	Lookups  []*Lookup  `protobuf:"bytes,2,rep,name=lookups,proto3" json:"lookups,omitempty"`
+	Bindings []*Binding `protobuf:"bytes,3,rep,name=bindings,proto3" json:"bindings,omitempty"`
+	// True when tokens were asked for and the service has nothing to count this
+	// model's prompts with: the context asks again after a while only.
+	Uncounted     bool `protobuf:"varint,4,opt,name=uncounted,proto3" json:"uncounted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ObserveReply) Reset() {
 	*x = ObserveReply{}
-	mi := &file_pointsman_proto_msgTypes[11]
+	mi := &file_pointsman_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1253,7 +1437,7 @@ func (x *ObserveReply) String() string {
 func (*ObserveReply) ProtoMessage() {}
 
 func (x *ObserveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pointsman_proto_msgTypes[11]
+	mi := &file_pointsman_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1266,7 +1450,7 @@ func (x *ObserveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObserveReply.ProtoReflect.Descriptor instead.
 func (*ObserveReply) Descriptor() ([]byte, []int) {
-	return file_pointsman_proto_rawDescGZIP(), []int{11}
+	return file_pointsman_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ObserveReply) GetTokens() uint64 {
@@ -1290,6 +1474,13 @@ func (x *ObserveReply) GetBindings() []*Binding {
 	return nil
 }
 
+func (x *ObserveReply) GetUncounted() bool {
+	if x != nil {
+		return x.Uncounted
+	}
+	return false
+}
+
 // Lookup is the answer of one cache source.
 type Lookup struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -1306,7 +1497,7 @@ type Lookup struct {
 
 func (x *Lookup) Reset() {
 	*x = Lookup{}
-	mi := &file_pointsman_proto_msgTypes[12]
+	mi := &file_pointsman_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1318,7 +1509,7 @@ func (x *Lookup) String() string {
 func (*Lookup) ProtoMessage() {}
 
 func (x *Lookup) ProtoReflect() protoreflect.Message {
-	mi := &file_pointsman_proto_msgTypes[12]
+	mi := &file_pointsman_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1331,7 +1522,7 @@ func (x *Lookup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lookup.ProtoReflect.Descriptor instead.
 func (*Lookup) Descriptor() ([]byte, []int) {
-	return file_pointsman_proto_rawDescGZIP(), []int{12}
+	return file_pointsman_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Lookup) GetSource() string {
@@ -1385,7 +1576,7 @@ type Depth struct {
 
 func (x *Depth) Reset() {
 	*x = Depth{}
-	mi := &file_pointsman_proto_msgTypes[13]
+	mi := &file_pointsman_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1397,7 +1588,7 @@ func (x *Depth) String() string {
 func (*Depth) ProtoMessage() {}
 
 func (x *Depth) ProtoReflect() protoreflect.Message {
-	mi := &file_pointsman_proto_msgTypes[13]
+	mi := &file_pointsman_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1410,7 +1601,7 @@ func (x *Depth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Depth.ProtoReflect.Descriptor instead.
 func (*Depth) Descriptor() ([]byte, []int) {
-	return file_pointsman_proto_rawDescGZIP(), []int{13}
+	return file_pointsman_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Depth) GetWorker() string {
@@ -1454,7 +1645,7 @@ type BindRequest struct {
 
 func (x *BindRequest) Reset() {
 	*x = BindRequest{}
-	mi := &file_pointsman_proto_msgTypes[14]
+	mi := &file_pointsman_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1466,7 +1657,7 @@ func (x *BindRequest) String() string {
 func (*BindRequest) ProtoMessage() {}
 
 func (x *BindRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pointsman_proto_msgTypes[14]
+	mi := &file_pointsman_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1479,7 +1670,7 @@ func (x *BindRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BindRequest.ProtoReflect.Descriptor instead.
 func (*BindRequest) Descriptor() ([]byte, []int) {
-	return file_pointsman_proto_rawDescGZIP(), []int{14}
+	return file_pointsman_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BindRequest) GetContext() uint64 {
@@ -1518,7 +1709,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_pointsman_proto_msgTypes[15]
+	mi := &file_pointsman_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1530,7 +1721,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_pointsman_proto_msgTypes[15]
+	mi := &file_pointsman_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1543,7 +1734,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_pointsman_proto_rawDescGZIP(), []int{15}
+	return file_pointsman_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Proposal) GetScope() *Scope {
@@ -1585,7 +1776,7 @@ type BindReply struct {
 
 func (x *BindReply) Reset() {
 	*x = BindReply{}
-	mi := &file_pointsman_proto_msgTypes[16]
+	mi := &file_pointsman_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1597,7 +1788,7 @@ func (x *BindReply) String() string {
 func (*BindReply) ProtoMessage() {}
 
 func (x *BindReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pointsman_proto_msgTypes[16]
+	mi := &file_pointsman_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1610,7 +1801,7 @@ func (x *BindReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BindReply.ProtoReflect.Descriptor instead.
 func (*BindReply) Descriptor() ([]byte, []int) {
-	return file_pointsman_proto_rawDescGZIP(), []int{16}
+	return file_pointsman_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *BindReply) GetBindings() []*Binding {
@@ -1624,7 +1815,7 @@ var File_pointsman_proto protoreflect.FileDescriptor
 
 const file_pointsman_proto_rawDesc = "" +
 	"\n" +
-	"\x0fpointsman.proto\x12\fpointsman.v1\"\xe3\x02\n" +
+	"\x0fpointsman.proto\x12\fpointsman.v1\"\x9f\x03\n" +
 	"\vSyncRequest\x12\x18\n" +
 	"\acontext\x18\x01 \x01(\x06R\acontext\x12\x14\n" +
 	"\x05proxy\x18\x02 \x01(\tR\x05proxy\x12\x10\n" +
@@ -1636,9 +1827,24 @@ const file_pointsman_proto_rawDesc = "" +
 	"\x0efilter_version\x18\b \x01(\tR\rfilterVersion\x123\n" +
 	"\aworkers\x18\t \x03(\v2\x19.pointsman.v1.WorkerGaugeR\aworkers\x12>\n" +
 	"\rused_bindings\x18\n" +
-	" \x03(\v2\x19.pointsman.v1.UsedBindingR\fusedBindingsB\n" +
+	" \x03(\v2\x19.pointsman.v1.UsedBindingR\fusedBindings\x124\n" +
+	"\ahistory\x18\v \x01(\v2\x15.pointsman.v1.HistoryH\x01R\ahistory\x88\x01\x01B\n" +
 	"\n" +
-	"\b_replicaJ\x04\b\v\x10\f\"\xc0\x02\n" +
+	"\b_replicaB\n" +
+	"\n" +
+	"\b_history\"Z\n" +
+	"\aHistory\x12\x10\n" +
+	"\x03log\x18\x01 \x01(\x06R\x03log\x12\x16\n" +
+	"\x06cursor\x18\x02 \x01(\x04R\x06cursor\x12%\n" +
+	"\x04runs\x18\x03 \x03(\v2\x11.pointsman.v1.RunR\x04runs\"\x83\x01\n" +
+	"\x03Run\x12\x16\n" +
+	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x02 \x01(\x04R\n" +
+	"generation\x12\x16\n" +
+	"\x06parent\x18\x03 \x01(\x06R\x06parent\x12\x16\n" +
+	"\x06hashes\x18\x04 \x03(\x06R\x06hashes\x12\x14\n" +
+	"\x05sizes\x18\x05 \x03(\rR\x05sizes\"\xc0\x02\n" +
 	"\vWorkerGauge\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1e\n" +
 	"\n" +
@@ -1652,7 +1858,7 @@ const file_pointsman_proto_rawDesc = "" +
 	"\x0fanswered_age_ms\x18\a \x01(\x04H\x00R\ransweredAgeMs\x88\x01\x01\x12'\n" +
 	"\rfailed_age_ms\x18\b \x01(\x04H\x01R\vfailedAgeMs\x88\x01\x01B\x12\n" +
 	"\x10_answered_age_msB\x10\n" +
-	"\x0e_failed_age_ms\"\xe8\x01\n" +
+	"\x0e_failed_age_ms\"\xa4\x02\n" +
 	"\tSyncReply\x12\x18\n" +
 	"\areplica\x18\x01 \x01(\x06R\areplica\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x12\n" +
@@ -1660,7 +1866,10 @@ const file_pointsman_proto_rawDesc = "" +
 	"\x03seq\x18\x04 \x01(\x04R\x03seq\x12.\n" +
 	"\aworkers\x18\x05 \x03(\v2\x14.pointsman.v1.WorkerR\aworkers\x12\x18\n" +
 	"\aremoved\x18\x06 \x03(\tR\aremoved\x121\n" +
-	"\x06states\x18\a \x03(\v2\x19.pointsman.v1.WorkerStateR\x06statesJ\x04\b\b\x10\t\"\xc3\x02\n" +
+	"\x06states\x18\a \x03(\v2\x19.pointsman.v1.WorkerStateR\x06states\x124\n" +
+	"\ahistory\x18\b \x01(\v2\x15.pointsman.v1.HistoryH\x00R\ahistory\x88\x01\x01B\n" +
+	"\n" +
+	"\b_history\"\xf7\x02\n" +
 	"\x06Worker\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x16\n" +
@@ -1676,7 +1885,9 @@ const file_pointsman_proto_rawDesc = "" +
 	"recoveries\x18\t \x01(\x04R\n" +
 	"recoveries\x12#\n" +
 	"\rversion_group\x18\n" +
-	" \x01(\tR\fversionGroup\"1\n" +
+	" \x01(\tR\fversionGroup\x12\x16\n" +
+	"\x06aborts\x18\v \x01(\bR\x06aborts\x12\x1a\n" +
+	"\bservices\x18\f \x03(\tR\bservices\"1\n" +
 	"\aAdapter\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\tR\x04base\"\xa8\x01\n" +
@@ -1735,11 +1946,12 @@ const file_pointsman_proto_rawDesc = "" +
 	"\asources\x18\a \x03(\tR\asources\x12+\n" +
 	"\x06scopes\x18\b \x03(\v2\x13.pointsman.v1.ScopeR\x06scopesJ\x04\b\t\x10\n" +
 	"J\x04\b\n" +
-	"\x10\v\"\x99\x01\n" +
+	"\x10\v\"\xb7\x01\n" +
 	"\fObserveReply\x12\x1b\n" +
 	"\x06tokens\x18\x01 \x01(\x04H\x00R\x06tokens\x88\x01\x01\x12.\n" +
 	"\alookups\x18\x02 \x03(\v2\x14.pointsman.v1.LookupR\alookups\x121\n" +
-	"\bbindings\x18\x03 \x03(\v2\x15.pointsman.v1.BindingR\bbindingsB\t\n" +
+	"\bbindings\x18\x03 \x03(\v2\x15.pointsman.v1.BindingR\bbindings\x12\x1c\n" +
+	"\tuncounted\x18\x04 \x01(\bR\tuncountedB\t\n" +
 	"\a_tokens\"\xb4\x01\n" +
 	"\x06Lookup\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x125\n" +
@@ -1799,54 +2011,59 @@ func file_pointsman_proto_rawDescGZIP() []byte {
 }
 
 var file_pointsman_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_pointsman_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_pointsman_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_pointsman_proto_goTypes = []any{
 	(Stage)(0),             // 0: pointsman.v1.Stage
 	(KeyKind)(0),           // 1: pointsman.v1.KeyKind
 	(BindingState)(0),      // 2: pointsman.v1.BindingState
 	(LookupOutcome)(0),     // 3: pointsman.v1.LookupOutcome
 	(*SyncRequest)(nil),    // 4: pointsman.v1.SyncRequest
-	(*WorkerGauge)(nil),    // 5: pointsman.v1.WorkerGauge
-	(*SyncReply)(nil),      // 6: pointsman.v1.SyncReply
-	(*Worker)(nil),         // 7: pointsman.v1.Worker
-	(*Adapter)(nil),        // 8: pointsman.v1.Adapter
-	(*WorkerState)(nil),    // 9: pointsman.v1.WorkerState
-	(*LoadReport)(nil),     // 10: pointsman.v1.LoadReport
-	(*Scope)(nil),          // 11: pointsman.v1.Scope
-	(*Binding)(nil),        // 12: pointsman.v1.Binding
-	(*UsedBinding)(nil),    // 13: pointsman.v1.UsedBinding
-	(*ObserveRequest)(nil), // 14: pointsman.v1.ObserveRequest
-	(*ObserveReply)(nil),   // 15: pointsman.v1.ObserveReply
-	(*Lookup)(nil),         // 16: pointsman.v1.Lookup
-	(*Depth)(nil),          // 17: pointsman.v1.Depth
-	(*BindRequest)(nil),    // 18: pointsman.v1.BindRequest
-	(*Proposal)(nil),       // 19: pointsman.v1.Proposal
-	(*BindReply)(nil),      // 20: pointsman.v1.BindReply
+	(*History)(nil),        // 5: pointsman.v1.History
+	(*Run)(nil),            // 6: pointsman.v1.Run
+	(*WorkerGauge)(nil),    // 7: pointsman.v1.WorkerGauge
+	(*SyncReply)(nil),      // 8: pointsman.v1.SyncReply
+	(*Worker)(nil),         // 9: pointsman.v1.Worker
+	(*Adapter)(nil),        // 10: pointsman.v1.Adapter
+	(*WorkerState)(nil),    // 11: pointsman.v1.WorkerState
+	(*LoadReport)(nil),     // 12: pointsman.v1.LoadReport
+	(*Scope)(nil),          // 13: pointsman.v1.Scope
+	(*Binding)(nil),        // 14: pointsman.v1.Binding
+	(*UsedBinding)(nil),    // 15: pointsman.v1.UsedBinding
+	(*ObserveRequest)(nil), // 16: pointsman.v1.ObserveRequest
+	(*ObserveReply)(nil),   // 17: pointsman.v1.ObserveReply
+	(*Lookup)(nil),         // 18: pointsman.v1.Lookup
+	(*Depth)(nil),          // 19: pointsman.v1.Depth
+	(*BindRequest)(nil),    // 20: pointsman.v1.BindRequest
+	(*Proposal)(nil),       // 21: pointsman.v1.Proposal
+	(*BindReply)(nil),      // 22: pointsman.v1.BindReply
 }
 var file_pointsman_proto_depIdxs = []int32{
-	5,  // 0: pointsman.v1.SyncRequest.workers:type_name -> pointsman.v1.WorkerGauge
-	13, // 1: pointsman.v1.SyncRequest.used_bindings:type_name -> pointsman.v1.UsedBinding
-	7,  // 2: pointsman.v1.SyncReply.workers:type_name -> pointsman.v1.Worker
-	9,  // 3: pointsman.v1.SyncReply.states:type_name -> pointsman.v1.WorkerState
-	8,  // 4: pointsman.v1.Worker.adapters:type_name -> pointsman.v1.Adapter
-	0,  // 5: pointsman.v1.Worker.stage:type_name -> pointsman.v1.Stage
-	10, // 6: pointsman.v1.WorkerState.report:type_name -> pointsman.v1.LoadReport
-	1,  // 7: pointsman.v1.Scope.kind:type_name -> pointsman.v1.KeyKind
-	0,  // 8: pointsman.v1.Scope.stage:type_name -> pointsman.v1.Stage
-	2,  // 9: pointsman.v1.Binding.state:type_name -> pointsman.v1.BindingState
-	11, // 10: pointsman.v1.ObserveRequest.scopes:type_name -> pointsman.v1.Scope
-	16, // 11: pointsman.v1.ObserveReply.lookups:type_name -> pointsman.v1.Lookup
-	12, // 12: pointsman.v1.ObserveReply.bindings:type_name -> pointsman.v1.Binding
-	3,  // 13: pointsman.v1.Lookup.outcome:type_name -> pointsman.v1.LookupOutcome
-	17, // 14: pointsman.v1.Lookup.depths:type_name -> pointsman.v1.Depth
-	19, // 15: pointsman.v1.BindRequest.proposals:type_name -> pointsman.v1.Proposal
-	11, // 16: pointsman.v1.Proposal.scope:type_name -> pointsman.v1.Scope
-	12, // 17: pointsman.v1.BindReply.bindings:type_name -> pointsman.v1.Binding
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	7,  // 0: pointsman.v1.SyncRequest.workers:type_name -> pointsman.v1.WorkerGauge
+	15, // 1: pointsman.v1.SyncRequest.used_bindings:type_name -> pointsman.v1.UsedBinding
+	5,  // 2: pointsman.v1.SyncRequest.history:type_name -> pointsman.v1.History
+	6,  // 3: pointsman.v1.History.runs:type_name -> pointsman.v1.Run
+	9,  // 4: pointsman.v1.SyncReply.workers:type_name -> pointsman.v1.Worker
+	11, // 5: pointsman.v1.SyncReply.states:type_name -> pointsman.v1.WorkerState
+	5,  // 6: pointsman.v1.SyncReply.history:type_name -> pointsman.v1.History
+	10, // 7: pointsman.v1.Worker.adapters:type_name -> pointsman.v1.Adapter
+	0,  // 8: pointsman.v1.Worker.stage:type_name -> pointsman.v1.Stage
+	12, // 9: pointsman.v1.WorkerState.report:type_name -> pointsman.v1.LoadReport
+	1,  // 10: pointsman.v1.Scope.kind:type_name -> pointsman.v1.KeyKind
+	0,  // 11: pointsman.v1.Scope.stage:type_name -> pointsman.v1.Stage
+	2,  // 12: pointsman.v1.Binding.state:type_name -> pointsman.v1.BindingState
+	13, // 13: pointsman.v1.ObserveRequest.scopes:type_name -> pointsman.v1.Scope
+	18, // 14: pointsman.v1.ObserveReply.lookups:type_name -> pointsman.v1.Lookup
+	14, // 15: pointsman.v1.ObserveReply.bindings:type_name -> pointsman.v1.Binding
+	3,  // 16: pointsman.v1.Lookup.outcome:type_name -> pointsman.v1.LookupOutcome
+	19, // 17: pointsman.v1.Lookup.depths:type_name -> pointsman.v1.Depth
+	21, // 18: pointsman.v1.BindRequest.proposals:type_name -> pointsman.v1.Proposal
+	13, // 19: pointsman.v1.Proposal.scope:type_name -> pointsman.v1.Scope
+	14, // 20: pointsman.v1.BindReply.bindings:type_name -> pointsman.v1.Binding
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_pointsman_proto_init() }
@@ -1855,18 +2072,19 @@ func file_pointsman_proto_init() {
 		return
 	}
 	file_pointsman_proto_msgTypes[0].OneofWrappers = []any{}
-	file_pointsman_proto_msgTypes[1].OneofWrappers = []any{}
-	file_pointsman_proto_msgTypes[5].OneofWrappers = []any{}
-	file_pointsman_proto_msgTypes[6].OneofWrappers = []any{}
-	file_pointsman_proto_msgTypes[11].OneofWrappers = []any{}
+	file_pointsman_proto_msgTypes[3].OneofWrappers = []any{}
+	file_pointsman_proto_msgTypes[4].OneofWrappers = []any{}
+	file_pointsman_proto_msgTypes[7].OneofWrappers = []any{}
+	file_pointsman_proto_msgTypes[8].OneofWrappers = []any{}
 	file_pointsman_proto_msgTypes[13].OneofWrappers = []any{}
+	file_pointsman_proto_msgTypes[15].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pointsman_proto_rawDesc), len(file_pointsman_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   17,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

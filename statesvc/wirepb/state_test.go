@@ -49,7 +49,7 @@ func bindings(list []*wirepb.Binding) (out []wire.Binding) {
 }
 
 func observed(p *wirepb.ObserveReply) *wire.ObserveReply {
-	out := &wire.ObserveReply{Tokens: count(p.Tokens), Bindings: bindings(p.GetBindings())}
+	out := &wire.ObserveReply{Tokens: count(p.Tokens), Bindings: bindings(p.GetBindings()), Uncounted: p.GetUncounted()}
 	for _, l := range p.GetLookups() {
 		lookup := wire.Lookup{Source: l.GetSource(), Blocks: l.GetBlocks(), Detail: l.GetDetail()}
 		switch l.GetOutcome() {
@@ -82,7 +82,7 @@ func sampleBindings() []*wirepb.Binding {
 
 func sampleObserved() *wirepb.ObserveReply {
 	return &wirepb.ObserveReply{
-		Tokens: proto.Uint64(0), Bindings: sampleBindings(),
+		Tokens: proto.Uint64(0), Bindings: sampleBindings(), Uncounted: true,
 		Lookups: []*wirepb.Lookup{
 			{Source: "local", Outcome: wirepb.LookupOutcome_LOOKUP_HIT, Blocks: 1 << 40, Depths: []*wirepb.Depth{
 				{Worker: "e1", Blocks: 3, DeviceBlocks: proto.Uint64(0), Uncertain: true}, {},

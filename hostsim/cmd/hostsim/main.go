@@ -28,11 +28,12 @@ const (
 var version = "dev"
 
 type cli struct {
-	Serve   serveCmd         `cmd:"" help:"Serve HTTP through filter.wasm, as a proxy with the filter would."`
-	Story   storyCmd         `cmd:"" help:"Play scripted scenarios against the filter on a virtual clock."`
-	Inspect inspectCmd       `cmd:"" help:"Show what a wasm module imports, exports and is."`
-	Convert convertCmd       `cmd:"" help:"Turn the flags of sgl-router into a filter configuration."`
-	Version kong.VersionFlag `help:"Print the version and exit."`
+	Serve    serveCmd         `cmd:"" help:"Serve HTTP through filter.wasm, as a proxy with the filter would."`
+	Story    storyCmd         `cmd:"" help:"Play scripted scenarios against the filter on a virtual clock."`
+	Simulate simulateCmd      `cmd:"" help:"Compare policies on a workload, on a virtual clock."`
+	Inspect  inspectCmd       `cmd:"" help:"Show what a wasm module imports, exports and is."`
+	Convert  convertCmd       `cmd:"" help:"Turn the flags of sgl-router into a filter configuration."`
+	Version  kong.VersionFlag `help:"Print the version and exit."`
 }
 
 // console is where a command writes: results to out, progress and logs to err.

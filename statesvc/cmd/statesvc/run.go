@@ -29,14 +29,22 @@ Examples:
 
   POINTSMAN_STATE_TOKEN=secret statesvc --config state.yaml    (with token_env in the file)
 
-  statesvc --config state.yaml --check                         (checks the file and exits)`
+  statesvc --config state.yaml --check                         (checks the file and exits)
+
+  statesvc kv replay --frames frames.jsonl                     (what an engine's events mean; kv replay --help)`
 
 // arguments is the command line.
 type arguments struct {
-	Config   string           `required:"" placeholder:"FILE" help:"Configuration in YAML. configs/statesvc/reference.yaml shows every setting."`
-	Check    bool             `help:"Check the configuration and exit."`
-	LogLevel slog.Level       `default:"info" placeholder:"LEVEL" help:"debug, info, warn or error."`
-	Version  kong.VersionFlag `help:"Print the version and exit."`
+	Serve   serveArguments   `cmd:"" default:"withargs" help:"Serve until stopped. This is the default."`
+	KV      kvArguments      `cmd:"" name:"kv" help:"Look into KV events."`
+	Version kong.VersionFlag `help:"Print the version and exit."`
+}
+
+// serveArguments is what the service is run with.
+type serveArguments struct {
+	Config   string     `required:"" placeholder:"FILE" help:"Configuration in YAML. configs/statesvc/reference.yaml shows every setting."`
+	Check    bool       `help:"Check the configuration and exit."`
+	LogLevel slog.Level `default:"info" placeholder:"LEVEL" help:"debug, info, warn or error."`
 }
 
 // doMain is main with everything it touches as arguments. ctx ends on the first
@@ -53,21 +61,28 @@ func doMain(ctx context.Context, restore func(), argv []string, getenv func(stri
 	if err != nil {
 		return complain(stderr, err, exitUsage)
 	}
-	_, err = parser.Parse(argv)
+	parsed, err := parser.Parse(argv)
 	switch {
 	case exit >= 0: // --help or --version
 		return exit
 	case err != nil:
 		return complain(stderr, fmt.Errorf("%w; see statesvc --help", err), exitUsage)
+	case parsed.Command() == replayCommand:
+		return args.KV.Replay.run(stdout, stderr)
 	}
-	cfg, err := config.Read(args.Config, getenv)
+	return args.Serve.run(ctx, restore, getenv, stderr)
+}
+
+// run serves, or only checks the configuration.
+func (a *serveArguments) run(ctx context.Context, restore func(), getenv func(string) string, stderr io.Writer) int {
+	cfg, err := config.Read(a.Config, getenv)
 	if err != nil {
 		return complain(stderr, err, exitBad)
 	}
-	if args.Check {
+	if a.Check {
 		return exitGood
 	}
-	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: args.LogLevel}))
+	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: a.LogLevel}))
 	if err := serve(ctx, restore, cfg, log); err != nil {
 		return complain(stderr, err, exitBad)
 	}

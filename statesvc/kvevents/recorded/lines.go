@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -34,6 +35,9 @@ func lines[T any](r io.Reader) iter.Seq2[T, error] {
 		}
 		if err := s.Err(); err != nil {
 			var none T
+			if errors.Is(err, bufio.ErrTooLong) {
+				err = fmt.Errorf("it is longer than %d MB, so this is no recording", maxLine>>20)
+			}
 			yield(none, fmt.Errorf("recording, line %d: %w", n+1, err))
 		}
 	}

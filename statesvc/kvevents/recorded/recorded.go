@@ -28,7 +28,7 @@ func Messages(r io.Reader) iter.Seq2[Message, error] {
 		for m, err := range lines[Message](r) {
 			n++
 			if err == nil && len(m.Frames) == 0 {
-				err = fmt.Errorf("recording, message %d: it has no frames", n)
+				err = fmt.Errorf("recording, message %d: it has no frames; a line is {\"frames\": [topic, sequence, payload]}, each in hex", n)
 			}
 			if !yield(m, err) || err != nil {
 				return

@@ -108,7 +108,7 @@ func TestReaders_sayWhichLineIsWrong(t *testing.T) {
 		"not a string": {`{"frames":[1]}`, "hex digits"},
 		"no frames":    {`{"port":1}`, "message 2"},
 		"cut":          {good[:20], "line 3"},
-		"endless":      {`{"note":"` + strings.Repeat("x", 33<<20), "line 3"},
+		"endless":      {`{"note":"` + strings.Repeat("x", 33<<20), "line 3: it is longer than 32 MB"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			got, err := all(recorded.Messages(strings.NewReader(good + c.line)))

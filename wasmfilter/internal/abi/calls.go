@@ -155,6 +155,16 @@ func RemoveRequestHeader(name string) error {
 	return proxyRemoveHeaderMapValue(headersRequest, name).err()
 }
 
+// SetResponseHeader replaces a response header, or adds it.
+func SetResponseHeader(name, value string) error {
+	return proxyReplaceHeaderMapValue(headersResponse, name, value).err()
+}
+
+// RemoveResponseHeader removes a response header.
+func RemoveResponseHeader(name string) error {
+	return proxyRemoveHeaderMapValue(headersResponse, name).err()
+}
+
 // Property reads a property. The path has a zero byte between its parts.
 func Property(path string) ([]byte, error) {
 	expect(nil)
@@ -167,6 +177,19 @@ func Call(cluster string, headers, body []byte, timeoutMillis uint32) (call uint
 	const noTrailers = "\x00\x00\x00\x00"
 	status := proxyHTTPCall(cluster, text(headers), text(body), noTrailers, timeoutMillis, unsafe.Pointer(&out.number))
 	return out.number, status.err()
+}
+
+// SharedData reads what some plugin of the process has put under a key. It is
+// valid until the callback returns.
+func SharedData(key string) ([]byte, error) {
+	expect(nil)
+	return given(proxyGetSharedData(key, outData, outSize, unsafe.Pointer(&out.number)))
+}
+
+// SetSharedData puts a value under a key, over whatever is there.
+func SetSharedData(key, value string) error {
+	const anyVersion = 0
+	return proxySetSharedData(key, value, anyVersion).err()
 }
 
 // DefineCounter makes a counter, or finds the one of that name.

@@ -21,6 +21,12 @@ func proxyGetBufferBytes(buffer, uint32, uint32, unsafe.Pointer, unsafe.Pointer)
 	return StatusUnimplemented
 }
 
+func proxyGetSharedData(string, unsafe.Pointer, unsafe.Pointer, unsafe.Pointer) Status {
+	return StatusUnimplemented
+}
+
+func proxySetSharedData(string, string, uint32) Status { return StatusUnimplemented }
+
 func proxySetBufferBytes(buffer, uint32, uint32, string) Status { return StatusUnimplemented }
 
 func proxyGetHeaderMapPairs(headerMap, unsafe.Pointer, unsafe.Pointer) Status {

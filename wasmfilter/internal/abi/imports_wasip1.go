@@ -50,5 +50,11 @@ func proxyDefineMetric(kind metricKind, name string, id unsafe.Pointer) Status
 //go:wasmimport env proxy_increment_metric
 func proxyIncrementMetric(id uint32, offset int64) Status
 
+//go:wasmimport env proxy_get_shared_data
+func proxyGetSharedData(key string, data, size, cas unsafe.Pointer) Status
+
+//go:wasmimport env proxy_set_shared_data
+func proxySetSharedData(key, value string, cas uint32) Status
+
 //go:wasmimport wasi_snapshot_preview1 clock_time_get
 func clockTimeGet(clock uint32, precision uint64, nanoseconds unsafe.Pointer) uint32

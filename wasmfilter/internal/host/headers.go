@@ -1,7 +1,6 @@
 package host
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/pointsman/pointsman/core"
@@ -73,7 +72,7 @@ func ReadHeaders(h *Headers, needs *spec.Needs) {
 		sent: [3]bool(w.found[wantEndpoint : wantMode+1]),
 	}
 	if w.found[wantLength] {
-		h.ContentLength = length(w.values[wantLength])
+		h.ContentLength = core.ReadDigits(w.values[wantLength])
 	}
 }
 
@@ -96,15 +95,6 @@ func (w *wanted) ask() {
 		value, err := abi.RequestHeader(name)
 		w.values[i], w.found[i] = value, err == nil
 	}
-}
-
-// length reads a content-length, unknown when it is no number.
-func length(value string) core.Count {
-	n, err := strconv.ParseUint(value, 10, 64)
-	if err != nil {
-		return core.Count{}
-	}
-	return core.Known(n)
 }
 
 // StripRouting removes the routing headers a client sent, by name and only where

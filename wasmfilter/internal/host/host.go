@@ -23,6 +23,7 @@ const (
 	HeaderMode      = "x-pointsman-mode"
 	HeaderModel     = "x-pointsman-model"
 	HeaderErrorCode = "x-router-error-code"
+	HeaderWorker    = "x-pointsman-worker"
 )
 
 // Clock reads the host's monotonic clock.
@@ -36,6 +37,15 @@ func (c Clock) Now() core.Instant { return core.Instant((abi.Now() - c.base) / t
 
 // SetEndpoint names the engine the host must send the request to.
 func SetEndpoint(address string) error { return abi.SetRequestHeader(HeaderEndpoint, address) }
+
+// NameWorker puts an engine's ID into the response, or with none removes what
+// stands there.
+func NameWorker(id string) error {
+	if id == "" {
+		return abi.RemoveResponseHeader(HeaderWorker)
+	}
+	return abi.SetResponseHeader(HeaderWorker, id)
+}
 
 // Status reads the response status, 0 when there is none.
 func Status() int {

@@ -80,6 +80,9 @@ func (p *plugin) start(document []byte) error {
 	p.config, p.clock = cfg, host.NewClock()
 	p.flow = flow.NewContext(cfg, router, members, seed)
 	p.needs = p.flow.Needs()
+	if p.needs.History {
+		p.flow.UseShelf(&host.Shelf{})
+	}
 	if p.receipts = cfg.Receipts == spec.ReceiptsLog; !p.receipts {
 		p.flow.Brief()
 	}
@@ -102,6 +105,7 @@ func (p *plugin) connect(views *flow.Views) error {
 	}
 	p.sync.configure(p.config, headers)
 	if state == nil {
+		p.flow.UseState(flow.State{Views: views})
 		return nil
 	}
 	p.calls.configure(state.Cluster, headers)

@@ -103,7 +103,13 @@ func (s *stream) tick(ev *flow.Event) {
 
 // ResponseHeaders implements abi.Stream.
 func (s *stream) ResponseHeaders() abi.Action {
-	if s.own || s.over {
+	if s.own {
+		return abi.ActionContinue
+	}
+	if s.over {
+		if s.plugin.flow.NamesWorkers() {
+			s.nameWorker("")
+		}
 		return abi.ActionContinue
 	}
 	ev := &s.plugin.event
@@ -188,6 +194,8 @@ func (s *stream) perform(effects []flow.Effect, outside bool) {
 			}
 		case flow.EffectRoute:
 			s.route(e.Endpoint)
+		case flow.EffectWorker:
+			s.nameWorker(e.Text)
 		case flow.EffectRespond:
 			s.respond(&e.Response)
 		case flow.EffectReceipt:
@@ -236,6 +244,12 @@ func (s *stream) resume(outside bool) {
 func (s *stream) route(endpoint string) {
 	if err := host.SetEndpoint(endpoint); err != nil {
 		logf(abi.LevelError, "endpoint header cannot be set: %v", err)
+	}
+}
+
+func (s *stream) nameWorker(id string) {
+	if err := host.NameWorker(id); err != nil {
+		logf(abi.LevelError, "%s cannot be set: %v", host.HeaderWorker, err)
 	}
 }
 

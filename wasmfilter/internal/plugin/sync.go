@@ -3,7 +3,6 @@ package plugin
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/spec"
@@ -37,7 +36,8 @@ type syncer struct {
 	call    uint32       // the host's number of the last call
 	since   core.Instant // when the last call began
 	began   bool
-	failing bool // the last call failed; logged once
+	failing bool         // the last call failed; logged once
+	news    wire.History // how much of others' history is known; without runs
 	done    counter
 	failed  counter
 }
@@ -113,6 +113,7 @@ func (s *syncer) fill(p *plugin, now core.Instant) {
 		r.Workers = p.flow.Fleet.Gauges(r.Workers, now, s.tick)
 		r.Used = p.flow.UsedBindings(r.Used[:0])
 	}
+	s.tell(p)
 	s.buffer = wire.AppendSyncRequest(s.buffer[:0], r)
 }
 
@@ -147,6 +148,7 @@ func (s *syncer) reply(p *plugin, call uint32, headers, size int) {
 		s.fail(err.Error())
 		return
 	}
+	s.hear(p)
 	s.done.add(1)
 	if s.failing {
 		s.failing = false
@@ -183,15 +185,9 @@ func (s *syncer) fail(reason string) {
 // checkMembers warns of configured members that the fleet does not have, each
 // set once.
 func (p *plugin) checkMembers() {
-	var missing []string
-	for _, id := range p.flow.Router.Members() {
-		if !p.flow.Fleet.Has(id) {
-			missing = append(missing, string(id))
-		}
-	}
-	text := strings.Join(missing, ", ")
+	text := p.flow.Router.Missing(p.flow.Fleet)
 	if text != p.missing && text != "" {
-		logf(abi.LevelWarn, "groups name workers the fleet does not have: %s", text)
+		abi.Log(abi.LevelWarn, text)
 	}
 	p.missing = text
 }

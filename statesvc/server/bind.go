@@ -2,14 +2,12 @@ package server
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/pointsman/pointsman/core"
-	"github.com/pointsman/pointsman/core/wire"
 	"github.com/pointsman/pointsman/statesvc/affinity"
 	"github.com/pointsman/pointsman/statesvc/wirepb"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -23,63 +21,6 @@ const maxScopes = 256
 // maxCallMillis bounds how long a caller may ask to wait.
 const maxCallMillis = 10_000
 
-// observe is POST /v1/observe (design section 3 step 4). A cache source or scope
-// that cannot be answered for is left out, which means unavailable.
-func (s *Server) observe(w http.ResponseWriter, r *http.Request) {
-	request, err := decodeObserve(r.Header.Get(wire.ObserveHeader))
-	if err != nil {
-		fail(w, http.StatusBadRequest, "bad_request", wire.ObserveHeader+": "+err.Error())
-		return
-	}
-	ctx, cancel := within(r.Context(), request.GetTimeoutMs())
-	defer cancel()
-	reply := &wirepb.ObserveReply{Bindings: s.look(ctx, request.GetScopes())}
-	writeReply(w, r, reply, false)
-}
-
-func decodeObserve(header string) (*wirepb.ObserveRequest, error) {
-	if header == "" {
-		return nil, errors.New("missing; it carries the encoded request, base64url without padding")
-	}
-	encoded, err := base64.RawURLEncoding.DecodeString(header)
-	if err != nil {
-		return nil, errors.New("not base64url without padding")
-	}
-	var request wirepb.ObserveRequest
-	if err := decodeMessage(encoded, false, &request, "an observe request"); err != nil {
-		return nil, err
-	}
-	if request.GetContext() == 0 {
-		return nil, errors.New("context: missing; it is the context's random key and never zero")
-	}
-	if len(request.GetScopes()) > maxScopes {
-		return nil, fmt.Errorf("scopes: more than %d entries", maxScopes)
-	}
-	for i, scope := range request.GetScopes() {
-		if _, ok := digest(scope.GetDigest()); !ok {
-			return nil, fmt.Errorf("scopes[%d]: digest: not %d bytes", i, len(affinity.Digest{}))
-		}
-	}
-	return &request, nil
-}
-
-// look reads bindings. A store that does not answer leaves them out.
-func (s *Server) look(ctx context.Context, scopes []*wirepb.Scope) []*wirepb.Binding {
-	asked := make([]affinity.Digest, len(scopes))
-	for i, scope := range scopes {
-		asked[i], _ = digest(scope.GetDigest())
-	}
-	bound, err := s.bindings.Bound(ctx, s.clock(), asked)
-	if err != nil {
-		return nil
-	}
-	out := make([]*wirepb.Binding, len(scopes))
-	for i, worker := range bound {
-		out[i] = binding(asked[i], worker)
-	}
-	return out
-}
-
 func binding(scope affinity.Digest, worker core.WorkerID) *wirepb.Binding {
 	b := &wirepb.Binding{Digest: scope[:], State: wirepb.BindingState_BINDING_NONE}
 	if worker != "" {
@@ -92,34 +33,65 @@ func binding(scope affinity.Digest, worker core.WorkerID) *wirepb.Binding {
 // room, and one whose proposed engine this service does not know, is left out,
 // which means unavailable.
 func (s *Server) bind(w http.ResponseWriter, r *http.Request) {
-	body, inJSON, ok := s.message(w, r)
+	request, inJSON, ok := s.bindRequest(w, r)
 	if !ok {
-		return
-	}
-	var request wirepb.BindRequest
-	if err := decodeMessage(body, inJSON, &request, "a bind request"); err != nil {
-		fail(w, http.StatusBadRequest, "bad_request", err.Error())
-		return
-	}
-	if err := s.checkBind(&request); err != nil {
-		fail(w, http.StatusBadRequest, "bad_request", err.Error())
+		s.meter.Count(BindRefused, 1)
 		return
 	}
 	ctx, cancel := within(r.Context(), request.GetTimeoutMs())
 	defer cancel()
 	proposals := s.proposals(request.GetProposals())
 	bound, err := s.bindings.Bind(ctx, s.clock(), proposals)
+	late := ctx.Err() != nil
+	switch {
+	case late:
+		s.meter.Count(BindLate, 1)
+	case err != nil:
+		s.meter.Count(BindUnavailable, 1)
+	default:
+		s.meter.Count(BindAnswered, 1)
+	}
 	if err != nil {
+		s.meter.Count(ProposalUnavailable, len(proposals))
 		unavailable(w, "bindings_unavailable", "the bindings cannot be reached; go on without")
 		return
 	}
+	writeReply(w, r, s.bound(proposals, bound), inJSON)
+}
+
+// bindRequest reads a request, or answers why it is none.
+func (s *Server) bindRequest(w http.ResponseWriter, r *http.Request) (request *wirepb.BindRequest, inJSON, ok bool) {
+	body, inJSON, ok := s.message(w, r)
+	if !ok {
+		return nil, false, false
+	}
+	request = &wirepb.BindRequest{}
+	err := decodeMessage(body, inJSON, request, "a bind request")
+	if err == nil {
+		err = s.checkBind(request)
+	}
+	if err != nil {
+		fail(w, http.StatusBadRequest, "bad_request", err.Error())
+	}
+	return request, inJSON, err == nil
+}
+
+// bound says what came of the proposals.
+func (s *Server) bound(proposals []affinity.Proposal, bound []core.WorkerID) *wirepb.BindReply {
 	reply := &wirepb.BindReply{}
 	for i, worker := range bound {
-		if worker != "" {
-			reply.Bindings = append(reply.Bindings, binding(proposals[i].Scope, worker))
+		switch worker {
+		case "":
+			s.meter.Count(ProposalNoRoom, 1)
+			continue
+		case proposals[i].Worker:
+			s.meter.Count(ProposalWon, 1)
+		default:
+			s.meter.Count(ProposalLost, 1)
 		}
+		reply.Bindings = append(reply.Bindings, binding(proposals[i].Scope, worker))
 	}
-	writeReply(w, r, reply, inJSON)
+	return reply
 }
 
 func (s *Server) checkBind(r *wirepb.BindRequest) error {
@@ -155,6 +127,7 @@ func (s *Server) proposals(list []*wirepb.Proposal) []affinity.Proposal {
 			out = append(out, affinity.Proposal{Scope: scope, Worker: worker, Seen: core.WorkerID(p.GetSeen()), Idle: s.life(p)})
 		}
 	}
+	s.meter.Count(ProposalUnknownWorker, len(list)-len(out))
 	return out
 }
 

@@ -1,0 +1,140 @@
+package history
+
+// holder is one entry: an engine that was sent a prompt up to a boundary.
+type holder struct {
+	node         uint32
+	newer, older uint32 // of the same row
+	sibling      uint32 // next engine of the same boundary; next free entry
+	born, stamp  uint32 // the entries that made it and used it last
+	row          uint16
+	tip          bool // a prompt ended here
+}
+
+const holderBytes = 28
+
+// holders is all entries. Index 0 is none.
+type holders struct {
+	list []holder
+	free uint32
+	used int
+}
+
+func (h *holders) bytes() int { return cap(h.list) * holderBytes }
+
+// take finds room for an entry.
+func (h *holders) take() uint32 {
+	h.used++
+	if at := h.free; at != 0 {
+		h.free = h.list[at].sibling
+		return at
+	}
+	if len(h.list) == 0 {
+		h.list = append(h.list, holder{})
+	}
+	h.list = append(h.list, holder{})
+	return uint32(len(h.list) - 1)
+}
+
+func (h *holders) give(at uint32) {
+	h.list[at] = holder{sibling: h.free}
+	h.free = at
+	h.used--
+}
+
+// holderOf finds an engine's entry at a boundary, 0 when there is none.
+func (t *Table) holderOf(node uint32, r uint16) uint32 {
+	h := t.nodes.list[node].first
+	for h != 0 && t.holders.list[h].row != r {
+		h = t.holders.list[h].sibling
+	}
+	return h
+}
+
+// hold makes or refreshes an engine's entry at a boundary, where a prompt may have
+// ended, and reports whether it is a new one.
+func (t *Table) hold(node uint32, r uint16, tip bool) (added bool) {
+	h := t.holderOf(node, r)
+	if h == 0 {
+		h, added = t.add(node, r), true
+	} else {
+		t.unlink(h)
+	}
+	t.link(h)
+	holder := &t.holders.list[h]
+	holder.stamp, holder.tip = t.ordinal, holder.tip || tip
+	return added
+}
+
+// add makes an entry that is in no order yet.
+func (t *Table) add(node uint32, r uint16) uint32 {
+	n := &t.nodes.list[node]
+	if n.count == maxHolders {
+		t.drop(t.stalest(node))
+	}
+	h := t.holders.take()
+	n = &t.nodes.list[node]
+	t.holders.list[h] = holder{node: node, row: r, sibling: n.first, born: t.ordinal}
+	n.first = h
+	n.count++
+	t.rows[r].count++
+	t.rows[r].bytes += uint64(n.size)
+	return h
+}
+
+// stalest is the entry of a boundary that was used longest ago.
+func (t *Table) stalest(node uint32) (stalest uint32) {
+	var most uint32
+	for h := t.nodes.list[node].first; h != 0; h = t.holders.list[h].sibling {
+		if age := t.ordinal - t.holders.list[h].stamp; stalest == 0 || age > most {
+			stalest, most = h, age
+		}
+	}
+	return stalest
+}
+
+// link makes an entry the newest of its row.
+func (t *Table) link(h uint32) {
+	r := &t.rows[t.holders.list[h].row]
+	t.holders.list[h].older, t.holders.list[h].newer = r.newest, 0
+	if r.newest != 0 {
+		t.holders.list[r.newest].newer = h
+	} else {
+		r.oldest = h
+	}
+	r.newest = h
+}
+
+// unlink takes an entry out of its row's order.
+func (t *Table) unlink(h uint32) {
+	e := &t.holders.list[h]
+	r := &t.rows[e.row]
+	if e.newer != 0 {
+		t.holders.list[e.newer].older = e.older
+	} else {
+		r.newest = e.older
+	}
+	if e.older != 0 {
+		t.holders.list[e.older].newer = e.newer
+	} else {
+		r.oldest = e.newer
+	}
+}
+
+// drop forgets an entry, and its boundary with the last one.
+func (t *Table) drop(h uint32) {
+	t.unlink(h)
+	e := t.holders.list[h]
+	n := &t.nodes.list[e.node]
+	link := &n.first
+	for *link != h {
+		link = &t.holders.list[*link].sibling
+	}
+	*link = e.sibling
+	n.count--
+	t.rows[e.row].count--
+	t.rows[e.row].bytes -= uint64(n.size)
+	t.holders.give(h)
+	if n.first == 0 {
+		t.nodes.remove(e.node)
+	}
+}

@@ -1,0 +1,176 @@
+package history
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// The grain of paths (design section 5b).
+const (
+	// Chunk is the distance of boundaries inside a message, in bytes.
+	Chunk = 1024
+	// MaxBoundaries bounds the boundaries of one prompt. What lies behind the last
+	// one is prompt that nobody is known to hold.
+	MaxBoundaries = 256
+)
+
+// Namespace tells apart prompts of the same bytes that share no cache.
+type Namespace struct {
+	Model    string // canonical name
+	Adapter  string // LoRA adapter, empty for none
+	Salt     string // cache salt of the request
+	Dialect  uint8  // how the body is read
+	Template string // arguments of the chat template, as the client wrote them
+}
+
+// Path is the boundaries of one prompt. The zero value is an empty path without a
+// namespace; begin with Reset.
+type Path struct {
+	chain  uint64 // hash of all up to the last boundary
+	since  int    // bytes of the open chunk
+	chunk  xxhash.Digest
+	hashes []uint64
+	sizes  []uint16 // bytes from the boundary before to each
+	ends   []uint32 // bytes of the prompt up to each
+	// answers has, at a boundary that an engine's own message follows, the boundary
+	// at which that message ends; else 0.
+	answers  []uint16
+	messages []uint16 // the boundaries that end a message
+	total    uint64
+}
+
+// Reset empties the path, keeps its memory and enters a namespace.
+func (p *Path) Reset(n *Namespace) {
+	*p = Path{hashes: p.hashes[:0], sizes: p.sizes[:0], ends: p.ends[:0], answers: p.answers[:0], messages: p.messages[:0]}
+	p.chunk.Reset()
+	p.chain = uint64(n.Dialect)
+	for _, part := range [...]string{n.Model, n.Adapter, n.Salt, n.Template} {
+		// A length in front keeps parts apart that join to the same text.
+		p.chain = mix(mix(p.chain, uint64(len(part))), xxhash.Sum64String(part))
+	}
+}
+
+// Message adds a part of the prompt that is complete, such as a message with what
+// separates it from the last one. Its end is a boundary. answer says that an
+// engine generated it.
+func (p *Path) Message(text string, answer bool) {
+	if len(text) == 0 {
+		return
+	}
+	last := len(p.hashes)
+	p.Text(text)
+	if p.since > 0 && !p.full() {
+		p.cut()
+	}
+	end := len(p.hashes)
+	if end == last || p.since > 0 || uint64(p.ends[end-1]) != p.total {
+		return // cut off by the bound
+	}
+	p.messages = append(p.messages, uint16(end-1))
+	if answer && last > 0 {
+		p.answers[last-1] = uint16(end - 1)
+	}
+}
+
+// Text adds a part of the prompt that may go on: its end is no boundary, since a
+// longer prompt would have none there.
+func (p *Path) Text(text string) {
+	p.total += uint64(len(text))
+	for len(text) > 0 && !p.full() {
+		n := min(len(text), Chunk-p.since)
+		_, _ = p.chunk.WriteString(text[:n])
+		p.since += n
+		text = text[n:]
+		if p.since == Chunk {
+			p.cut()
+		}
+	}
+}
+
+func (p *Path) full() bool { return len(p.hashes) == MaxBoundaries || p.total > math.MaxUint32 }
+
+// cut makes a boundary.
+func (p *Path) cut() {
+	p.chain = mix(p.chain, p.chunk.Sum64())
+	p.chunk.Reset()
+	end := uint32(p.since)
+	if n := len(p.ends); n > 0 {
+		end += p.ends[n-1]
+	}
+	p.hashes, p.sizes = append(p.hashes, p.chain), append(p.sizes, uint16(p.since))
+	p.ends, p.answers = append(p.ends, end), append(p.answers, 0)
+	p.since = 0
+}
+
+// Bytes is the length of the prompt.
+func (p *Path) Bytes() uint64 { return p.total }
+
+// Len is the number of boundaries.
+func (p *Path) Len() int { return len(p.hashes) }
+
+// Tip is the hash of all up to the last boundary. The path must have one.
+func (p *Path) Tip() uint64 { return p.hashes[len(p.hashes)-1] }
+
+// AppendTurns appends the boundaries at which a former prompt of the same
+// conversation may have ended, the latest first and at most so many: the ends of
+// messages, without the end of the prompt itself.
+func (p *Path) AppendTurns(dst []int, most int) []int {
+	for i := len(p.messages) - 1; i >= 0 && most > 0; i-- {
+		if at := int(p.messages[i]); at < len(p.hashes)-1 {
+			dst = append(dst, at)
+			most--
+		}
+	}
+	return dst
+}
+
+// Hash is the hash of all up to a boundary.
+func (p *Path) Hash(at int) uint64 { return p.hashes[at] }
+
+// End is the bytes of the prompt up to a boundary.
+func (p *Path) End(at int) uint64 { return uint64(p.ends[at]) }
+
+// steps is the boundaries of a path from one on, and what comes before them.
+func (p *Path) steps(from, to int) steps {
+	s := steps{hashes: p.hashes[from:to], sizes: p.sizes[from:to]}
+	if from > 0 {
+		s.parent = p.hashes[from-1]
+	}
+	return s
+}
+
+// steps are boundaries that follow each other.
+type steps struct {
+	parent uint64 // hash of the boundary before the first, 0 for none
+	hashes []uint64
+	sizes  []uint16
+	ending uint32 // the way on from the last one; 0 for one that is always the same
+}
+
+// way is how prompts go on from a boundary, as far as it tells them apart.
+func (s *steps) way(at int) uint32 {
+	switch {
+	case at+1 < len(s.hashes):
+		return uint32(s.hashes[at+1])
+	case s.ending != 0:
+		return s.ending
+	}
+	return ^uint32(s.hashes[at])
+}
+
+// before is the hash of the boundary before one.
+func (s *steps) before(at int) uint64 {
+	if at == 0 {
+		return s.parent
+	}
+	return s.hashes[at-1]
+}
+
+// mix chains a hash to what comes before it. Both halves of the product count, so
+// that no bit of either is lost.
+func mix(chain, next uint64) uint64 {
+	high, low := bits.Mul64(chain^0x9e3779b97f4a7c15, next^0xe7037ed1a0b428db)
+	return high ^ low ^ next
+}

@@ -1,0 +1,202 @@
+package history
+
+import (
+	"github.com/pointsman/pointsman/core"
+)
+
+// DefaultEntries is how many entries a table holds unless told otherwise: 128 MB
+// of prompts at a few dozen bytes for each Chunk of them and engine.
+const DefaultEntries = 1 << 17
+
+// BytesPerToken turns an engine's capacity in tokens into bytes of prompts. An
+// entry that is kept too long costs one wrong guess; one that goes too early
+// costs a conversation its cache (design section 5b).
+const BytesPerToken = 4
+
+// maxHolders bounds the engines remembered for one boundary. More of them would
+// make a lookup longer and no better: a prompt that so many hold is shared.
+const maxHolders = 16
+
+// Table is which engine was sent which prompt.
+type Table struct {
+	limit   int
+	ordinal uint32 // of the last entry made
+	epoch   uint32 // of the last lookup
+	hand    int    // where the last victim was found
+	nodes   nodes
+	holders holders
+	rows    []row // by core.Worker.Slot
+}
+
+// New makes a table of at most so many entries, one for each boundary and engine;
+// 0 is DefaultEntries. Fewer than a few prompts' worth are as many as that.
+func New(entries int) *Table {
+	const least = 4 * MaxBoundaries
+	if entries == 0 {
+		entries = DefaultEntries
+	}
+	return &Table{limit: max(entries, least)}
+}
+
+// Entries counts the entries in use, Bytes what the table's memory takes.
+func (t *Table) Entries() int { return t.holders.used }
+
+// Bytes is how much memory the table takes.
+func (t *Table) Bytes() int { return t.nodes.bytes() + t.holders.bytes() + len(t.rows)*rowBytes }
+
+// Mark names one dispatch to Leave. The zero value names none.
+type Mark struct{ ordinal uint32 }
+
+// Enter notes that an engine is sent a prompt. capacity is the number of tokens
+// that it can cache, unknown for an engine that does not say so: nothing is
+// forgotten on its account then. fresh is the first boundary that the engine was
+// not known to hold, p.Len() when it held all.
+func (t *Table) Enter(w *core.Worker, p *Path, capacity core.Count) (mark Mark, fresh int) {
+	s := p.steps(0, p.Len())
+	// No two endings here are known to be of the same conversation, so a prompt
+	// that is sent again and again is shared too.
+	s.ending = (t.ordinal + 1) * 0x9e3779b1
+	return t.enter(w, s, capacity)
+}
+
+// Learn notes that an engine was sent a prompt that ended at a boundary of this
+// one. It is what another context knows.
+func (t *Table) Learn(w *core.Worker, p *Path, at int) {
+	t.enter(w, p.steps(0, at+1), core.Count{})
+}
+
+func (t *Table) enter(w *core.Worker, s steps, capacity core.Count) (mark Mark, fresh int) {
+	n := len(s.hashes)
+	r, ok := t.row(w)
+	if !ok || n == 0 {
+		return Mark{}, n
+	}
+	t.rows[r].capacity.set(capacity)
+	t.begin()
+	fresh = n
+	// From the end on, so that an engine's oldest entry is always the end of some
+	// prompt: caches give up leaves first.
+	for at := n - 1; at >= 0; at-- {
+		if t.holders.used >= t.limit {
+			t.makeRoom()
+		}
+		node := t.nodes.have(node{hash: s.hashes[at], parent: s.before(at), size: s.sizes[at]})
+		t.nodes.list[node].follow(s.way(at))
+		if t.hold(node, r, at == n-1) {
+			fresh = at
+		}
+	}
+	t.refresh(r, &s)
+	t.fit(r)
+	return Mark{t.ordinal}, fresh
+}
+
+// refresh marks what comes before the first of some boundaries as used by an
+// engine, and that it goes on that way.
+func (t *Table) refresh(r uint16, s *steps) {
+	way := uint32(s.hashes[0])
+	for parent, left := s.parent, MaxBoundaries; parent != 0 && left > 0; left-- {
+		node := t.nodes.find(parent)
+		if node == 0 {
+			return
+		}
+		if way != 0 {
+			t.nodes.list[node].follow(way)
+			way = 0
+		}
+		if h := t.holderOf(node, r); h != 0 {
+			t.unlink(h)
+			t.link(h)
+		}
+		parent = t.nodes.list[node].parent
+	}
+}
+
+// begin numbers the next entries. Zero stays free for marks of nothing.
+func (t *Table) begin() {
+	if t.ordinal++; t.ordinal == 0 {
+		t.ordinal = 1
+	}
+}
+
+// Leave takes back what a dispatch entered: the engine refused it. What others
+// have used since stays.
+func (t *Table) Leave(w *core.Worker, p *Path, m Mark) {
+	if m.ordinal == 0 || w.Slot < 0 || w.Slot >= len(t.rows) || !t.rows[w.Slot].is(w) {
+		return
+	}
+	for at := p.Len() - 1; at >= 0; at-- {
+		node := t.nodes.find(p.hashes[at])
+		if node == 0 {
+			continue
+		}
+		h := t.holderOf(node, uint16(w.Slot))
+		if h != 0 && t.holders.list[h].born == m.ordinal && t.holders.list[h].stamp == m.ordinal {
+			t.drop(h)
+		}
+	}
+}
+
+// Match is what a table knows of a prompt. Depth has the engines.
+type Match struct {
+	Found  bool   // some engine holds some of it
+	Bytes  uint64 // of the prompt
+	Shared uint64 // bytes of it up to the last shared boundary
+	// Deepest is the most bytes of it that any engine holds.
+	Deepest uint64
+}
+
+// Lookup finds which engines hold how much of a prompt. An engine that holds a
+// boundary holds all before it.
+func (t *Table) Lookup(p *Path) Match {
+	if t.epoch++; t.epoch == 0 {
+		t.epoch = 1
+		for i := range t.rows {
+			t.rows[i].epoch = 0
+		}
+	}
+	m := Match{Bytes: p.total}
+	for at, hash := range p.hashes {
+		node := t.nodes.find(hash)
+		if node == 0 {
+			break
+		}
+		n := &t.nodes.list[node]
+		if m.Found = true; n.shared() {
+			m.Shared = uint64(p.ends[at])
+		}
+		m.Deepest = max(m.Deepest, uint64(t.reach(p, n, at)))
+	}
+	return m
+}
+
+// reach notes who holds a boundary, and gives the most bytes that one of them
+// holds. An engine whose prompt ended there generated the answer that follows, and
+// has it cached.
+func (t *Table) reach(p *Path, n *node, at int) (deepest uint32) {
+	for h := n.first; h != 0; h = t.holders.list[h].sibling {
+		holder := &t.holders.list[h]
+		end := p.ends[at]
+		if answer := p.answers[at]; answer > 0 && holder.tip {
+			end = p.ends[answer]
+		}
+		r := &t.rows[holder.row]
+		if r.epoch != t.epoch || r.depth < end {
+			r.epoch, r.depth = t.epoch, end
+		}
+		deepest = max(deepest, end)
+	}
+	return deepest
+}
+
+// Depth is how many bytes of the prompt last looked up an engine holds.
+func (t *Table) Depth(w *core.Worker) uint64 {
+	if w.Slot < 0 || w.Slot >= len(t.rows) {
+		return 0
+	}
+	r := &t.rows[w.Slot]
+	if r.epoch != t.epoch || !r.is(w) {
+		return 0
+	}
+	return uint64(r.depth)
+}

@@ -1,0 +1,119 @@
+package policy_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/core/coretest"
+	"github.com/pointsman/pointsman/core/policy"
+)
+
+// private makes the first blocks of the query belong to many prompts.
+func (k *kitchen) private(shared uint64) *kitchen {
+	k.caching.Source, k.caching.Private = policy.SourceHistory, true
+	k.prefixes.Answer.Shared = shared
+	return k
+}
+
+// Only what lies beyond the shared part counts towards the minimum.
+func TestPrivate_counts_beyond_the_shared_part(t *testing.T) {
+	for _, tt := range []struct {
+		shared, depth uint64
+		reason        core.Reason
+	}{
+		{0, 11, core.ReasonCacheCandidate},
+		{0, 10, core.ReasonNoCacheCandidate},
+		{50, 61, core.ReasonCacheCandidate},
+		{50, 60, core.ReasonSharedPrefix},
+		{50, 40, core.ReasonSharedPrefix},
+		{50, 10, core.ReasonNoCacheCandidate},
+		{100, 100, core.ReasonSharedPrefix},
+	} {
+		k := newKitchen(t, 1).hold(tt.depth).private(tt.shared)
+		pick, err := k.pick()
+		require.NoError(t, err)
+		require.Equal(t, tt.reason, pick.Reason, "%+v", tt)
+		require.Equal(t, core.Known(tt.depth*100), pick.Matched, "all that it holds")
+	}
+}
+
+// The owner's rules see no shared part.
+func TestPrivate_is_off_for_other_sources(t *testing.T) {
+	k := newKitchen(t, 2).hold(60)
+	k.prefixes.Answer.Shared = 50
+	k.wants(0, core.ReasonCacheCandidate, core.CacheHit)
+}
+
+// A conversation stays with its engine whoever holds the shared part.
+func TestPrivate_conversation_stays(t *testing.T) {
+	k := newKitchen(t, 4).hold(50, 50, 80, 50).private(50)
+	k.loads.SetInflight(k.engines[2], 40)
+	k.wants(2, core.ReasonCacheCandidate, core.CacheHit)
+}
+
+// The shared part draws a request to its holders while they have no more to do
+// than the mean and one.
+func TestPrivate_shared_part_attracts(t *testing.T) {
+	k := newKitchen(t, 8).hold(50).private(50)
+	k.wants(0, core.ReasonSharedPrefix, core.CacheHit)
+	k.loads.SetInflight(k.engines[0], 1)
+	k.wants(0, core.ReasonSharedPrefix, core.CacheHit)
+	k.loads.SetInflight(k.engines[0], 2)
+	pick, err := k.pick()
+	require.NoError(t, err)
+	require.Equal(t, core.ReasonNoCacheCandidate, pick.Reason)
+	for _, w := range k.engines[1:] {
+		k.loads.SetInflight(w, 2)
+	}
+	k.loads.SetInflight(k.engines[0], 3)
+	pick, err = k.pick()
+	require.NoError(t, err)
+	require.Equal(t, core.ReasonSharedPrefix, pick.Reason)
+}
+
+// Of the engines that hold the shared part, those that hold much less of it are
+// passed over.
+func TestPrivate_deeper_shared_part_first(t *testing.T) {
+	k := newKitchen(t, 4).hold(15, 60, 62, 30).private(70)
+	k.caching.MinLoadChoices = 4
+	k.loads.SetInflight(k.engines[2], 1)
+	k.wants(1, core.ReasonSharedPrefix, core.CacheHit)
+}
+
+// A burst with one shared prompt piles up nowhere: no engine has more than the
+// mean and two.
+func TestPrivate_hot_prompt_spreads(t *testing.T) {
+	k := newKitchen(t, 8).hold(50).private(50)
+	p := cacheAware(t, k.caching, k.limits, k.loads, k.prefixes)
+	for seed := range uint64(64) {
+		k.req.Rand = coretest.Request(seed).Rand
+		w := take(t, p, k.engines, k.req)
+		k.loads.Charge(w)
+		k.prefixes.Hold(w.Address, 50)
+	}
+	for _, w := range k.engines {
+		require.LessOrEqual(t, k.loads.Inflight(w), uint64(10), w.ID)
+	}
+}
+
+func TestPrivate_admission(t *testing.T) {
+	k := newKitchen(t, 1).hold(50).private(50)
+	k.limits = capInflight(1)
+	k.loads.SetInflight(k.engines[0], 1)
+	_, err := k.pick()
+	require.ErrorIs(t, err, core.ErrRejected)
+}
+
+func TestPrivate_costs_no_allocation(t *testing.T) {
+	engines, loads, prefixes, req := crowd(t, 1000, 1)
+	prefixes.Answer.Shared = 100
+	k := newKitchen(t, 0)
+	k.caching.Private = true
+	p := cacheAware(t, k.caching, capInflight(8), loads, quiet{prefixes})
+	for range 5 {
+		_, _ = p.Pick(engines, req)
+	}
+	require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = p.Pick(engines, req) }))
+}

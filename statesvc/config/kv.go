@@ -1,0 +1,146 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+)
+
+// maxRanks bounds the ranks of one engine.
+const maxRanks = 64
+
+// KV says how engines' KV events are followed and indexed (design section 5).
+type KV struct {
+	Enabled bool `yaml:"enabled"`
+	// BudgetBytes bounds the index's accounted memory.
+	BudgetBytes int64 `yaml:"budget_bytes"`
+	// PendingMillis is how long a credited prefix counts, 0 for not at all
+	// (engine-selection.md 10.8).
+	PendingMillis Millis `yaml:"pending_ms"`
+	// Bounds of one rank's stream.
+	QueueMessages   int `yaml:"queue_messages"`
+	QueueBytes      int `yaml:"queue_bytes"`
+	MaxMessageBytes int `yaml:"max_message_bytes"`
+	// ReplayTimeoutMillis is how long a replay may be without a reply.
+	ReplayTimeoutMillis Millis `yaml:"replay_timeout_ms"`
+	ReplayTotalMillis   Millis `yaml:"replay_total_ms"`
+	// CheckMillis is how long a stream is silent before the engine is asked for what
+	// may have been missed.
+	CheckMillis Millis `yaml:"check_ms"`
+}
+
+func defaultKV() KV {
+	return KV{
+		Enabled: true, BudgetBytes: 1 << 30, PendingMillis: 2000,
+		QueueMessages: 1024, QueueBytes: 16 << 20, MaxMessageBytes: 16 << 20,
+		ReplayTimeoutMillis: 2000, ReplayTotalMillis: 60_000, CheckMillis: 10_000,
+	}
+}
+
+// WorkerKV says where one engine publishes, for engines that do not tell. Endpoints are
+// tcp://host:port of rank 0; each further rank adds its number to the port.
+type WorkerKV struct {
+	Disabled  bool   `yaml:"disabled"`
+	Events    string `yaml:"events"`
+	Replay    string `yaml:"replay"`
+	Topic     string `yaml:"topic"`
+	Ranks     int    `yaml:"ranks"` // 0 is 1
+	Load      string `yaml:"load"`
+	LoadTopic string `yaml:"load_topic"`
+}
+
+// Told reports whether the endpoints are configured.
+func (k *WorkerKV) Told() bool { return k.Events != "" || k.Load != "" }
+
+// RankCount is the number of ranks of a configured engine.
+func (k *WorkerKV) RankCount() int { return max(k.Ranks, 1) }
+
+// SplitEndpoint takes tcp://host:port apart.
+func SplitEndpoint(endpoint string) (host string, port int, err error) {
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Scheme != "tcp" || u.Hostname() == "" || u.Path != "" || u.RawQuery != "" || u.User != nil {
+		return "", 0, fmt.Errorf("%q is not an endpoint; write tcp://host:port, such as tcp://127.0.0.1:5557", endpoint)
+	}
+	switch u.Hostname() {
+	case "*", "0.0.0.0", "::":
+		return "", 0, fmt.Errorf("%q is what an engine binds; write the host to connect to", endpoint)
+	}
+	n, err := strconv.ParseUint(u.Port(), 10, 16)
+	if err != nil || n == 0 {
+		return "", 0, fmt.Errorf("%q has no port from 1 to 65535; write tcp://%s:5557", endpoint, u.Hostname())
+	}
+	return u.Hostname(), int(n), nil
+}
+
+func (c *Config) validateKV(p *Problems) {
+	k := &c.KV
+	checkRange("kv.budget_bytes", k.BudgetBytes, 1<<20, 1<<40, "", p)
+	checkRange("kv.queue_messages", int64(k.QueueMessages), 1, 1<<20, "", p)
+	checkRange("kv.queue_bytes", int64(k.QueueBytes), 1<<10, 1<<32, "", p)
+	checkRange("kv.max_message_bytes", int64(k.MaxMessageBytes), 1<<10, 1<<30, "", p)
+	checkRange("kv.pending_ms", int64(k.PendingMillis), 0, 600_000, " milliseconds", p)
+	checkRange("kv.replay_timeout_ms", int64(k.ReplayTimeoutMillis), 1, int64(maxSpan), " milliseconds", p)
+	checkRange("kv.replay_total_ms", int64(k.ReplayTotalMillis), 1, int64(maxSpan), " milliseconds", p)
+	checkRange("kv.check_ms", int64(k.CheckMillis), 10, int64(maxSpan), " milliseconds", p)
+	if t, total := k.ReplayTimeoutMillis, k.ReplayTotalMillis; t > 0 && total > 0 && total < t {
+		p.add("kv.replay_total_ms", "%d is below kv.replay_timeout_ms (%d), which could then never pass; write at least %d", total, t, t)
+	}
+	c.checkClaims(p)
+}
+
+// checkClaims refuses sockets that two workers name: an event would count twice.
+func (c *Config) checkClaims(p *Problems) {
+	type place struct {
+		host string
+		port int
+	}
+	owners := map[place]string{}
+	for i := range c.Fleet.Static {
+		k := &c.Fleet.Static[i].KV
+		for _, e := range []struct{ key, endpoint string }{{"events", k.Events}, {"replay", k.Replay}, {"load", k.Load}} {
+			path := fmt.Sprintf("fleet.static[%d].kv.%s", i, e.key)
+			host, port, err := SplitEndpoint(e.endpoint)
+			if e.endpoint == "" || err != nil {
+				continue
+			}
+			for rank := range min(k.RankCount(), maxRanks) {
+				at := place{host, port + rank}
+				if other, taken := owners[at]; taken && other != path {
+					p.add(path, "port %d of %s (rank %d) is also that of %s; write ports at least %d apart", at.port, host, rank, other, k.RankCount())
+					break
+				}
+				owners[at] = path
+			}
+		}
+	}
+}
+
+func (k *WorkerKV) check(path string, p *Problems) {
+	if k.Disabled && k.Told() {
+		p.add(path+".disabled", "true, yet sockets are named; remove it or them")
+	}
+	checkRange(path+".ranks", int64(k.Ranks), 0, maxRanks, "", p)
+	for _, e := range []struct{ key, endpoint string }{{"events", k.Events}, {"replay", k.Replay}, {"load", k.Load}} {
+		if e.endpoint == "" {
+			continue
+		}
+		_, port, err := SplitEndpoint(e.endpoint)
+		switch {
+		case err != nil:
+			p.add(path+"."+e.key, "%s", err)
+		case port+k.RankCount()-1 > 65535:
+			p.add(path+"."+e.key, "rank %d would have port %d; write a port up to %d", k.RankCount()-1, port+k.RankCount()-1, 65536-k.RankCount())
+		}
+	}
+	for _, need := range []struct{ key, value, other string }{
+		{"replay", k.Replay, k.Events}, {"topic", k.Topic, k.Events}, {"load_topic", k.LoadTopic, k.Load},
+	} {
+		if need.value != "" && need.other == "" {
+			missing := map[string]string{"replay": "events", "topic": "events", "load_topic": "load"}[need.key]
+			p.add(path+"."+need.key, "goes with %s; write %s.%s, such as tcp://127.0.0.1:5557, or remove it", missing, path, missing)
+		}
+	}
+	if k.Ranks > 0 && !k.Told() {
+		p.add(path+".ranks", "goes with events or load; an engine that is asked says its ranks itself: remove it")
+	}
+}

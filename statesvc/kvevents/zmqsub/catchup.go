@@ -1,0 +1,227 @@
+package zmqsub
+
+import (
+	"context"
+	"time"
+
+	"github.com/pointsman/pointsman/statesvc/kvevents/engine"
+)
+
+// Pauses between replays: after one that ended well, and after those that did not. A
+// replay of everything is repeated more rarely, since it makes the index forget.
+const (
+	goodPause     = 100 * time.Millisecond
+	firstBadPause = 500 * time.Millisecond
+	lastBadPause  = 30 * time.Second
+	firstRebuild  = 2 * time.Second
+	lastRebuild   = 5 * time.Minute
+)
+
+// pace says when what may be asked for.
+type pace struct {
+	next time.Time // no replay before
+	bad  time.Duration
+
+	rebuildAt time.Time // no replay of everything before
+	rebuild   time.Duration
+	truncated bool // the engine no longer has number 0
+}
+
+func (p *pace) after(err error) {
+	now := time.Now()
+	if err == nil {
+		p.next, p.bad = now.Add(goodPause), 0
+		return
+	}
+	p.bad = min(max(2*p.bad, firstBadPause), lastBadPause)
+	p.next = now.Add(p.bad)
+}
+
+// begin notes a replay of everything.
+func (p *pace) begin() {
+	p.rebuild = min(max(2*p.rebuild, firstRebuild), lastRebuild)
+	p.rebuildAt = time.Now().Add(p.rebuild)
+}
+
+// whole notes that nothing is missing from before.
+func (p *pace) whole() { p.truncated, p.rebuild, p.rebuildAt = false, 0, time.Time{} }
+
+// mayReplay reports whether the engine can be asked for batches soon.
+func (f *follower) mayReplay() bool {
+	return f.s.o.Replay != "" && f.pace.bad == 0
+}
+
+// due is when something is to be asked for, false when nothing ever is.
+func (f *follower) due() (time.Time, bool) {
+	switch {
+	case f.fence.closed(time.Now()):
+		return f.fence.until, true
+	case f.s.o.Replay == "" || !f.connected:
+		return time.Time{}, false
+	}
+	d := f.s.doubts()
+	at := f.heard.Add(f.s.o.Limits.Check)
+	if f.verified != f.link || d.has(ReasonBehind) {
+		at = f.pace.next
+	}
+	if f.wantsRebuild(d) && f.pace.rebuildAt.Before(at) {
+		at = f.pace.rebuildAt
+	}
+	if at.Before(f.pace.next) {
+		at = f.pace.next
+	}
+	return at, true
+}
+
+func (f *follower) wantsRebuild(d doubts) bool { return d&lost != 0 && !f.pace.truncated }
+
+func (s *Stream) doubts() doubts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.present
+}
+
+// tend asks for what is due.
+func (f *follower) tend(ctx context.Context) {
+	f.unfence()
+	f.heard = time.Now()
+	if f.s.o.Replay == "" || !f.connected {
+		return
+	}
+	if f.wantsRebuild(f.s.doubts()) && !time.Now().Before(f.pace.rebuildAt) {
+		f.rebuildAll(ctx)
+		return
+	}
+	f.verify(ctx)
+}
+
+// replay asks for batches, after the pause that is due. take says when it has enough.
+func (f *follower) replay(ctx context.Context, from int64, take func(m *engine.Message, oversized bool) bool) error {
+	if wait := time.Until(f.pace.next); wait > 0 && !pause(ctx, wait) {
+		return ctx.Err()
+	}
+	l := &f.s.o.Limits
+	limits := replayLimits{idle: l.ReplayTimeout, total: l.ReplayTotal, bytes: l.MaxMessageBytes}
+	err := replay(ctx, f.s.o.Replay, from, limits, func(m engine.Message, oversized bool) bool {
+		f.heard = time.Now()
+		return ctx.Err() == nil && take(&m, oversized)
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	f.pace.after(err)
+	f.heard = time.Now()
+	f.s.change(func(d *doubts, st *Status) {
+		if err == nil {
+			st.Counts.ReplaysGood++
+			d.drop(ReasonBehind)
+			return
+		}
+		st.Counts.ReplaysBad++
+		st.Error = err.Error()
+		d.add(ReasonBehind)
+	})
+	return err
+}
+
+// verify asks for the last batch and what follows it. Another process than the one that
+// was followed makes the stream begin anew.
+func (f *follower) verify(ctx context.Context) {
+	if !f.cursor.known {
+		f.all(ctx)
+		return
+	}
+	first, other := true, false
+	err := f.replay(ctx, f.cursor.last, func(m *engine.Message, oversized bool) bool {
+		if first {
+			first = false
+			if f.cursor.delivered(m.Seq, m.Payload) {
+				return true
+			}
+			if other = m.Seq <= f.cursor.last; other {
+				return false
+			}
+		}
+		f.deliver(m, oversized)
+		return true
+	})
+	switch {
+	case err != nil:
+	case first || other: // it does not know the batch, or another one by its number
+		if f.restart(); !f.fence.closed(time.Now()) {
+			f.all(ctx)
+		}
+	default:
+		f.caughtUp()
+	}
+}
+
+// caughtUp notes that everything up to now was delivered.
+func (f *follower) caughtUp() {
+	f.verified = f.link
+	f.s.change(func(d *doubts, st *Status) {
+		*d &^= unsure
+		st.Error = ""
+	})
+}
+
+// all asks for everything from number 0, when nothing was delivered yet.
+func (f *follower) all(ctx context.Context) {
+	f.pace.begin()
+	if f.replay(ctx, 0, f.take) == nil {
+		f.noteStart()
+		f.caughtUp()
+	}
+}
+
+// take delivers one batch of a replay that is not there yet.
+func (f *follower) take(m *engine.Message, oversized bool) bool {
+	if !f.cursor.known || m.Seq > f.cursor.last {
+		if !f.cursor.known {
+			f.pace.truncated = m.Seq > 0
+		}
+		f.deliver(m, oversized)
+	}
+	return true
+}
+
+// noteStart takes an engine that has published nothing for one with an empty cache.
+func (f *follower) noteStart() {
+	if !f.cursor.known {
+		f.s.change(func(d *doubts, _ *Status) { *d &^= incomplete })
+	}
+}
+
+// close asks for the batches of a gap. What follows them comes along. It does nothing
+// while replays fail; then the gap stays.
+func (f *follower) close(ctx context.Context) {
+	if !f.mayReplay() {
+		return
+	}
+	_ = f.replay(ctx, f.cursor.last+1, func(m *engine.Message, oversized bool) bool {
+		if m.Seq == f.cursor.last+1 {
+			f.s.count(func(c *Counts) { c.Repaired++ })
+		}
+		return f.take(m, oversized)
+	}) // told by the status
+}
+
+// rebuildAll asks for everything again, to get what was lost. The sink is reset only
+// when the engine still has number 0.
+func (f *follower) rebuildAll(ctx context.Context) {
+	f.pace.begin()
+	first := true
+	err := f.replay(ctx, 0, func(m *engine.Message, oversized bool) bool {
+		if first {
+			first = false
+			if f.pace.truncated = m.Seq != 0; f.pace.truncated {
+				return false
+			}
+			f.reset()
+		}
+		return f.take(m, oversized)
+	})
+	if err == nil && !f.pace.truncated && !first {
+		f.caughtUp()
+	}
+}

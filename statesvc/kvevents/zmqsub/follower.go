@@ -1,0 +1,282 @@
+package zmqsub
+
+import (
+	"context"
+	"time"
+
+	"github.com/pointsman/pointsman/statesvc/kvevents/engine"
+)
+
+// Processes that begin anew within restartSpan of each other, more than maxRestarts in a
+// row, fence the stream until its numbers have not run backwards for fenceSpan.
+const (
+	restartSpan = 10 * time.Second
+	maxRestarts = 4
+	fenceSpan   = 30 * time.Second
+)
+
+// follower applies the rules of numbers to what the queue holds. Everything in it
+// belongs to one goroutine.
+type follower struct {
+	s      *Stream
+	cursor cursor
+
+	connected bool
+	link      uint64 // the connection messages come from
+	linkLast  int64  // its last number
+	verified  uint64 // the connection whose process is known to be the cursor's
+	heard     time.Time
+	fence     fence
+	pace      pace
+	// ahead are restarts that were noticed here and that nobody told yet.
+	ahead int
+}
+
+// run follows until ctx ends.
+func (f *follower) run(ctx context.Context) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		if due, ok := f.due(); ok && !time.Now().Before(due) {
+			f.tend(ctx)
+			continue
+		}
+		if it, ok := f.s.queue.take(); ok {
+			f.handle(ctx, &it)
+			continue
+		}
+		wait := time.Hour
+		if due, ok := f.due(); ok {
+			wait = max(time.Until(due), 0)
+		}
+		timer.Reset(wait)
+		select {
+		case <-ctx.Done():
+		case <-f.s.queue.ready:
+		case <-timer.C:
+		}
+	}
+}
+
+func (f *follower) handle(ctx context.Context, it *item) {
+	switch it.kind {
+	case itemUp:
+		f.up(ctx, it.link)
+	case itemDown:
+		f.connected = false
+		f.s.change(func(d *doubts, st *Status) {
+			st.Connected, st.Error = false, it.err.Error()
+			d.add(ReasonDisconnected)
+		})
+	case itemRenewed:
+		f.renewed()
+	case itemMessage:
+		f.heard = time.Now()
+		f.live(ctx, it)
+	}
+}
+
+// up begins with a new connection, maybe to a new process.
+func (f *follower) up(ctx context.Context, link uint64) {
+	f.connected, f.link, f.linkLast, f.heard = true, link, -1, time.Now()
+	f.s.change(func(d *doubts, st *Status) {
+		st.Connected, st.Error = true, ""
+		st.Counts.Connects++
+		d.drop(ReasonConnecting)
+		if !f.cursor.known {
+			d.add(ReasonNoFeed)
+			d.drop(ReasonDisconnected)
+		}
+	})
+	if f.mayReplay() && !f.fence.closed(time.Now()) {
+		f.verify(ctx)
+	}
+}
+
+// live takes one message of the SUB socket.
+func (f *follower) live(ctx context.Context, it *item) {
+	seq := it.msg.Seq
+	backwards := seq <= f.linkLast
+	rising := f.verified == it.link && !backwards
+	f.linkLast = seq
+	if f.fence.closed(f.heard) {
+		if backwards {
+			f.fence.extend(f.heard)
+		}
+		f.s.count(func(c *Counts) { c.Fenced++ })
+		return
+	}
+	f.unfence()
+	if seq == engine.EndOfReplay {
+		f.restart()
+		return
+	}
+	switch f.cursor.judge(seq, it.msg.Payload, rising) {
+	case verdictDuplicate:
+		f.s.count(func(c *Counts) { c.Duplicates++ })
+		return
+	case verdictRestart:
+		if f.restart(); f.fence.closed(f.heard) {
+			return
+		}
+		f.begin(ctx, it)
+	case verdictFirst:
+		f.begin(ctx, it)
+	case verdictGap:
+		f.s.count(func(c *Counts) { c.Gaps++ })
+		f.close(ctx)
+		f.settle(it)
+	case verdictNext:
+		f.deliver(&it.msg, it.oversized)
+		f.sure()
+	}
+}
+
+// begin delivers the first batch of a process, after what it published before.
+func (f *follower) begin(ctx context.Context, it *item) {
+	if it.msg.Seq > 0 && f.mayReplay() {
+		f.all(ctx)
+	}
+	f.settle(it)
+}
+
+// settle delivers a batch if a replay has not done so.
+func (f *follower) settle(it *item) {
+	if f.cursor.known && it.msg.Seq <= f.cursor.last {
+		f.s.count(func(c *Counts) { c.Duplicates++ })
+		return
+	}
+	f.deliver(&it.msg, it.oversized)
+	f.s.change(func(d *doubts, _ *Status) { *d &^= unsure })
+}
+
+// sure notes that nothing is missing.
+func (f *follower) sure() {
+	if f.s.unsure() {
+		f.s.change(func(d *doubts, _ *Status) { *d &^= unsure })
+	}
+}
+
+func (s *Stream) unsure() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.present&unsure != 0
+}
+
+// deliver gives a batch to the sink and moves on, over a gap if there is one.
+func (f *follower) deliver(m *engine.Message, oversized bool) {
+	missing := f.cursor.missing(m.Seq)
+	first := !f.cursor.known
+	f.cursor.move(m.Seq, m.Payload)
+	outcome := Outcome{Doubt: ReasonTooLarge}
+	if !oversized {
+		outcome = f.s.o.Sink.Batch(m.Payload)
+	}
+	if missing == 0 && !first && outcome == (Outcome{}) {
+		f.s.delivered(m.Seq)
+		return
+	}
+	if outcome.Cleared {
+		f.pace.whole()
+	}
+	f.s.change(func(d *doubts, st *Status) {
+		st.Counts.Batches++
+		st.Last = m.Seq
+		switch {
+		case missing > 0:
+			st.Counts.Missing += missing
+			d.add(ReasonGap)
+		case first && m.Seq > 0:
+			d.add(ReasonLateJoin)
+		case first:
+			*d &^= incomplete
+		}
+		if outcome.Cleared {
+			*d &^= incomplete
+		}
+		if outcome.Doubt != ReasonNone {
+			d.add(outcome.Doubt)
+		}
+	})
+}
+
+// delivered notes a batch that changed nothing else.
+func (s *Stream) delivered(seq int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status.Counts.Batches++
+	s.status.Last = seq
+}
+
+// restart begins anew: what was delivered is of a process that ended.
+func (f *follower) restart() {
+	f.ahead++
+	f.reset()
+	f.pace.whole()
+	backwards := f.fence.note(time.Now())
+	f.s.change(func(d *doubts, st *Status) {
+		st.Counts.Restarts++
+		*d &^= incomplete
+		d.add(ReasonNoFeed)
+		if backwards {
+			d.add(ReasonBackwards)
+		}
+	})
+}
+
+// renewed takes over that a process ended. Several that ended between two tellings are
+// one.
+func (f *follower) renewed() {
+	if f.ahead == 0 && f.cursor.known {
+		f.restart()
+		f.verified = 0
+	}
+	f.ahead = 0
+}
+
+// reset makes sink and cursor know nothing.
+func (f *follower) reset() {
+	f.cursor.forget()
+	f.s.o.Sink.Reset()
+	f.s.change(func(_ *doubts, st *Status) { st.Last = -1 })
+}
+
+// unfence takes a stream back that has been quiet.
+func (f *follower) unfence() {
+	if f.fence.open() {
+		f.s.change(func(d *doubts, _ *Status) { d.drop(ReasonBackwards) })
+	}
+}
+
+// fence keeps out a stream whose numbers run backwards again and again.
+type fence struct {
+	last   time.Time // the last restart
+	streak int
+	until  time.Time // zero while open
+}
+
+// note counts a restart and reports whether the fence is closed by it.
+func (f *fence) note(now time.Time) bool {
+	if now.Sub(f.last) < restartSpan {
+		f.streak++
+	} else {
+		f.streak = 0
+	}
+	f.last = now
+	if f.streak > maxRestarts {
+		f.until = now.Add(fenceSpan)
+	}
+	return !f.until.IsZero()
+}
+
+func (f *fence) closed(now time.Time) bool { return now.Before(f.until) }
+func (f *fence) extend(now time.Time)      { f.until = now.Add(fenceSpan) }
+
+// open lets go of a fence whose time is over, and reports whether there was one.
+func (f *fence) open() bool {
+	if f.until.IsZero() {
+		return false
+	}
+	*f = fence{}
+	return true
+}

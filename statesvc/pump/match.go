@@ -1,0 +1,60 @@
+package pump
+
+import (
+	"github.com/pointsman/pointsman/statesvc/kvevents/zmqsub"
+	"github.com/pointsman/pointsman/statesvc/kvindex"
+)
+
+// Matcher answers what each engine holds of a prompt. *Pump is one.
+type Matcher interface {
+	// Match finds the depth per engine, rank and tier. r is reused.
+	Match(prompt kvindex.Prompt, r *Result)
+	// Trust tells of an engine without a match whether it holds nothing or nobody knows.
+	Trust(worker string) (zmqsub.Trust, string)
+}
+
+// Match is what one rank holds, and how far that can be trusted.
+type Match struct {
+	kvindex.Match
+	Trust  zmqsub.Trust
+	Reason string // why trust is not full, "none" when it is
+}
+
+// Result holds what a Match found and the scratch of the next one. Its zero value is
+// ready; it belongs to one goroutine at a time.
+type Result struct {
+	Matches []Match // in no order
+	index   kvindex.Result
+}
+
+// Match implements Matcher. Engines of other models are among the matches when they hold
+// the same tokens: the caller asks about the candidates it has. What is known of a rank
+// without trust is left out, but not what was credited to it.
+func (p *Pump) Match(prompt kvindex.Prompt, r *Result) {
+	p.index.Match(prompt, &r.index)
+	r.Matches = r.Matches[:0]
+	for i := range r.index.Matches {
+		m := Match{Match: r.index.Matches[i], Reason: reasonNoSource}
+		if v, ok := p.ranks.Load(m.Owner); ok {
+			m.Trust, m.Reason = v.(*rank).trust()
+		}
+		if m.Trust == zmqsub.TrustNone {
+			if m.Pending == 0 {
+				continue
+			}
+			m.Match = kvindex.Match{Owner: m.Owner, Pending: m.Pending, Certain: true}
+		}
+		r.Matches = append(r.Matches, m)
+	}
+}
+
+// Trust implements Matcher: that of the engine's least trusted rank, with the reason.
+func (p *Pump) Trust(worker string) (zmqsub.Trust, string) {
+	p.mu.Lock()
+	f := p.engines[worker]
+	p.mu.Unlock()
+	if f == nil {
+		return zmqsub.TrustNone, reasonNoSource
+	}
+	return f.trust()
+}

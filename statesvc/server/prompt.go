@@ -1,0 +1,104 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/pointsman/pointsman/statesvc/coalesce"
+	"github.com/pointsman/pointsman/statesvc/wirepb"
+)
+
+// Prompts knows prompts: how long they are, and which engines have them cached.
+// It serves concurrent callers and ends with its context.
+type Prompts interface {
+	// Look answers a query. What it leaves out is unavailable. Neither is changed
+	// by anybody afterwards.
+	Look(ctx context.Context, q *PromptQuery) (*PromptAnswer, error)
+}
+
+// PromptQuery is what an observe asks about its body.
+type PromptQuery struct {
+	Model   string // canonical
+	Asked   string // the name the client sent, an adapter's own
+	Path    string // the dialect of the body
+	Tokens  bool   // the length is asked for
+	Sources []string
+	Body    []byte
+}
+
+// PromptAnswer is what is known of a prompt.
+type PromptAnswer struct {
+	Tokens  *uint64
+	Lookups []*wirepb.Lookup
+	// Uncounted says that nothing here counts this model's prompts, however often
+	// it is asked.
+	Uncounted bool
+}
+
+// promptShare is the part of the caller's time, in tenths, that a look at the
+// prompt may take: what is left brings the bindings to a caller whose prompt took
+// too long.
+const promptShare = 9
+
+// prompts asks a Prompts once for all identical queries that run at the same time.
+// Tokenizing costs by the size of the body, and clients that retry or sample many
+// answers send one prompt many times at once.
+type prompts struct {
+	behind  Prompts // nil when nothing here knows prompts
+	running coalesce.Group[uint64, *PromptAnswer]
+	seed    maphash.Seed
+}
+
+// look answers within the caller's time. Without an answer it is empty.
+func (p *prompts) look(ctx context.Context, q *PromptQuery) (*PromptAnswer, Outcome) {
+	if p.behind == nil {
+		return &PromptAnswer{}, PromptUnasked
+	}
+	if end, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(end)*promptShare/10)
+		defer cancel()
+	}
+	answer, joined, err := p.running.Do(ctx, p.key(q), func(ctx context.Context) (*PromptAnswer, error) { return p.ask(ctx, q) })
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return &PromptAnswer{}, PromptLate
+	case err != nil:
+		return &PromptAnswer{}, PromptFailed
+	case joined:
+		return answer, PromptJoined
+	}
+	return answer, PromptComputed
+}
+
+// ask turns a panic into an error: the work runs outside of the HTTP server's
+// goroutines, so that one prompt would end the process.
+func (p *prompts) ask(ctx context.Context, q *PromptQuery) (answer *PromptAnswer, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			answer, err = nil, fmt.Errorf("look at a prompt: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	answer, err = p.behind.Look(ctx, q)
+	if err == nil && answer == nil {
+		err = errors.New("look at a prompt: no answer")
+	}
+	return answer, err
+}
+
+// key is a hash under a seed that nobody outside knows, so that no client can make
+// two prompts alike.
+func (p *prompts) key(q *PromptQuery) uint64 {
+	var h maphash.Hash
+	h.SetSeed(p.seed)
+	maphash.WriteComparable(&h, [4]string{q.Model, q.Asked, q.Path, strings.Join(q.Sources, "\x00")})
+	maphash.WriteComparable(&h, [2]int{len(q.Sources), len(q.Body)})
+	maphash.WriteComparable(&h, q.Tokens)
+	_, _ = h.Write(q.Body)
+	return h.Sum64()
+}
