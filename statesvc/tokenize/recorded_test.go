@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -62,10 +64,17 @@ func trusted(t testing.TB, family string, engine render.Engine, cache int64) *to
 	return m
 }
 
+// locals are loaded once for all tests of the package.
+var locals sync.Map
+
 func local(t testing.TB, family string, engine render.Engine, cache int64) *tokenize.Local {
-	l, err := tokenize.OpenLocal(filepath.Dir(tokenizetest.File(t, family, "tokenizer.json")), engine, cache)
-	require.NoError(t, err)
-	return l
+	load := func() *tokenize.Local {
+		l, err := tokenize.OpenLocal(filepath.Dir(tokenizetest.File(t, family, "tokenizer.json")), engine, cache)
+		require.NoError(t, err)
+		return l
+	}
+	once, _ := locals.LoadOrStore(fmt.Sprint(family, engine, cache), sync.OnceValue(load))
+	return once.(func() *tokenize.Local)()
 }
 
 // TestRecordedRequestsAreTokenizedAsTheEngineDid compares with the recorded answers of
