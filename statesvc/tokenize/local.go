@@ -135,18 +135,18 @@ func (l *Local) chat(ctx context.Context, p *prompt.Prompt) ([]uint32, error) {
 	if err != nil {
 		return nil, fmt.Errorf("chat: %w", err)
 	}
-	ids, err := l.encode(ctx, make([]uint32, 0, len(text.Text)/3), text.Text)
+	ids, err := l.Encode(ctx, make([]uint32, 0, len(text.Text)/3), text.Text)
 	if err != nil {
 		return nil, err
 	}
-	return l.encode(ctx, ids, text.Then)
+	return l.Encode(ctx, ids, text.Then)
 }
 
 func (l *Local) texts(ctx context.Context, texts []string) ([][]uint32, error) {
 	prefix, suffix := l.bpe.Affixes()
 	out := make([][]uint32, len(texts))
 	for i, text := range texts {
-		ids, err := l.encode(ctx, append([]uint32(nil), prefix...), text)
+		ids, err := l.Encode(ctx, append([]uint32(nil), prefix...), text)
 		if err != nil {
 			return nil, err
 		}
@@ -155,9 +155,9 @@ func (l *Local) texts(ctx context.Context, texts []string) ([][]uint32, error) {
 	return out, nil
 }
 
-// encode appends the tokens of a text, those of its longer segments from the cache if
+// Encode appends the tokens of a rendered text, those of its longer segments from the cache if
 // they are there.
-func (l *Local) encode(ctx context.Context, dst []uint32, text string) ([]uint32, error) {
+func (l *Local) Encode(ctx context.Context, dst []uint32, text string) ([]uint32, error) {
 	if l.cache == nil {
 		return l.bpe.Encode(ctx, dst, text)
 	}

@@ -180,7 +180,7 @@ func (m *Model) counted(ctx context.Context, p *prompt.Prompt, reason Reason) To
 	if text == "" {
 		return estimate(&p.Facts, reason)
 	}
-	ids, err := m.opts.Local.encode(ctx, nil, text)
+	ids, err := m.opts.Local.Encode(ctx, nil, text)
 	if err != nil {
 		return estimate(&p.Facts, reason)
 	}
