@@ -58,16 +58,15 @@ func BenchmarkGrowingChat(b *testing.B) {
 	for _, size := range sizes {
 		l, all := local(b, "qwen3", render.VLLM, 64<<20), turns(b, size)
 		b.Run(fmt.Sprintf("%dKB", size>>10), func(b *testing.B) {
-			before := rendered(all[:len(all)-1])
-			var ids []uint32
-			ids, _ = l.Encode(context.Background(), ids, before)
+			before := strings.TrimSuffix(rendered(all), "<|im_start|>assistant\n")
+			ids, _ := l.Encode(context.Background(), nil, before)
 			b.SetBytes(int64(len(before)))
 			b.ReportAllocs()
 			n := 0
 			for b.Loop() {
 				n++
-				all[len(all)-1] = fmt.Sprintf("turn %d %s", n, "and what of the next one, then?")
-				ids, _ = l.Encode(context.Background(), ids[:0], rendered(all))
+				turn := fmt.Sprintf("<|im_start|>user\nturn %d of this long conversation, and what of the next one, then?<|im_end|>\n", n)
+				ids, _ = l.Encode(context.Background(), ids[:0], before+turn)
 			}
 		})
 	}

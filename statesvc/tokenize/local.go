@@ -101,45 +101,40 @@ func (l *Local) checkAffixes(config []byte) {
 	}
 }
 
-// features are those that the request uses and a comparison has to be of.
-func (l *Local) features(p *prompt.Prompt) prompt.Features {
-	if l.renderer == nil || p.Messages == "" {
-		return p.Features
-	}
-	return l.renderer.Features(p)
-}
-
 // errNotHere is wrapped by what Local does not do.
 var errNotHere = errors.New("not tokenized here")
 
-// sequences gives the tokens of each sequence of a prompt.
-func (l *Local) sequences(ctx context.Context, p *prompt.Prompt) ([][]uint32, error) {
+// sequences gives the tokens of each sequence of a prompt, and the features that it
+// uses.
+func (l *Local) sequences(ctx context.Context, p *prompt.Prompt) ([][]uint32, prompt.Features, error) {
 	switch {
 	case p.Messages != "":
-		ids, err := l.chat(ctx, p)
-		return [][]uint32{ids}, err
+		ids, features, err := l.chat(ctx, p)
+		return [][]uint32{ids}, features, err
 	case p.Texts != nil:
 		if !l.textOK || len(p.Members) > 0 {
-			return nil, fmt.Errorf("text prompt: %w", errNotHere)
+			return nil, 0, fmt.Errorf("text prompt: %w", errNotHere)
 		}
-		return l.texts(ctx, p.Texts)
+		ids, err := l.texts(ctx, p.Texts)
+		return ids, p.Features, err
 	}
-	return nil, fmt.Errorf("prompt without text: %w", errNotHere)
+	return nil, 0, fmt.Errorf("prompt without text: %w", errNotHere)
 }
 
-func (l *Local) chat(ctx context.Context, p *prompt.Prompt) ([]uint32, error) {
+func (l *Local) chat(ctx context.Context, p *prompt.Prompt) ([]uint32, prompt.Features, error) {
 	if l.renderer == nil {
-		return nil, fmt.Errorf("chat without a template: %w", errNotHere)
+		return nil, 0, fmt.Errorf("chat without a template: %w", errNotHere)
 	}
 	text, err := l.renderer.Render(ctx, p)
 	if err != nil {
-		return nil, fmt.Errorf("chat: %w", err)
+		return nil, 0, fmt.Errorf("chat: %w", err)
 	}
 	ids, err := l.Encode(ctx, make([]uint32, 0, len(text.Text)/3), text.Text)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return l.Encode(ctx, ids, text.Then)
+	ids, err = l.Encode(ctx, ids, text.Then)
+	return ids, text.Features, err
 }
 
 func (l *Local) texts(ctx context.Context, texts []string) ([][]uint32, error) {

@@ -102,9 +102,9 @@ func (m *Model) tokens(ctx context.Context, dialect chat.Dialect, body string) (
 	case p.Messages == "" && p.Texts == nil:
 		return m.counted(ctx, &p, ReasonNoForm), nil
 	}
-	local, why := m.local(ctx, &p)
+	local, features, why := m.local(ctx, &p)
 	if why == ReasonNone {
-		m.maybeCompare(&p, local.IDs)
+		m.maybeCompare(&p, features, local.IDs)
 		return local, nil
 	}
 	t := m.ask(ctx, &p, local)
@@ -112,27 +112,29 @@ func (m *Model) tokens(ctx context.Context, dialect chat.Dialect, body string) (
 	return t, nil
 }
 
-// local answers by bpe. With ReasonUnverified or ReasonDiffers the answer is one that
-// must not be taken for exact.
-func (m *Model) local(ctx context.Context, p *prompt.Prompt) (Tokens, Reason) {
+// local answers by bpe. With ReasonUnverified the answer must not be taken for exact.
+func (m *Model) local(ctx context.Context, p *prompt.Prompt) (Tokens, prompt.Features, Reason) {
 	l := m.opts.Local
 	if l == nil {
-		return Tokens{}, ReasonNoTokenizer
+		return Tokens{}, 0, ReasonNoTokenizer
 	}
-	trusted := m.parity.of(l.features(p))
-	if trusted == ReasonDiffers {
-		return Tokens{}, trusted
+	if m.parity.of(p.Features) == ReasonDiffers {
+		return Tokens{}, 0, ReasonDiffers
 	}
-	sequences, err := l.sequences(ctx, p)
+	sequences, features, err := l.sequences(ctx, p)
 	switch {
 	case err == nil:
-		return exact(sequences, FromBPE), trusted
+		why := m.parity.of(features)
+		if why == ReasonDiffers {
+			return Tokens{}, features, why
+		}
+		return exact(sequences, FromBPE), features, why
 	case ctx.Err() != nil:
-		return Tokens{}, ReasonDeadline
+		return Tokens{}, 0, ReasonDeadline
 	case errors.Is(err, bpe.ErrPieceTooLong):
-		return Tokens{}, ReasonTooLong
+		return Tokens{}, 0, ReasonTooLong
 	}
-	return Tokens{}, ReasonUnrenderable
+	return Tokens{}, 0, ReasonUnrenderable
 }
 
 // ask answers by the engine, else by what is left. An unverified answer by bpe is at

@@ -70,7 +70,7 @@ func (m *Model) Verify(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("probe %s: %w", pr.feature, err)
 		}
-		local, err := m.opts.Local.sequences(ctx, &p)
+		local, _, err := m.opts.Local.sequences(ctx, &p)
 		if err != nil {
 			continue
 		}
@@ -102,7 +102,7 @@ func (m *Model) compare(ctx context.Context, p *prompt.Prompt, local []uint32) (
 
 // maybeCompare compares one of so many answers by bpe with the engine, beside the
 // request, one at a time.
-func (m *Model) maybeCompare(p *prompt.Prompt, local []uint32) {
+func (m *Model) maybeCompare(p *prompt.Prompt, features prompt.Features, local []uint32) {
 	if m.opts.Engine == nil || m.opts.SampleEvery < 0 || m.counts.samples.Add(1)%uint64(m.opts.SampleEvery) != 0 {
 		return
 	}
@@ -110,7 +110,6 @@ func (m *Model) maybeCompare(p *prompt.Prompt, local []uint32) {
 	if err != nil {
 		return
 	}
-	features := m.opts.Local.features(p)
 	select {
 	case m.sample <- struct{}{}:
 	default:
