@@ -118,7 +118,8 @@ func TestSimulate_repeats_itself(t *testing.T) {
 		require.NoError(t, err)
 		return r
 	}
-	require.Equal(t, s(), s())
+	first, second := s(), s()
+	require.Equal(t, first, second)
 }
 
 func TestSimulate_prints_a_table(t *testing.T) {
