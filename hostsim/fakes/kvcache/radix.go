@@ -273,6 +273,9 @@ func (s *branch) Complete() {
 	}
 }
 
+// Report implements Sequence.
+func (s *branch) Report() {}
+
 // Append implements Sequence.
 func (s *branch) Append(token uint32) bool {
 	if s.lost {
