@@ -80,15 +80,12 @@ func memberFeature(name string) (feature Features, ok bool) {
 var ErrNotText = errors.New("the body holds half a surrogate pair or bytes that are not UTF-8")
 
 // Read takes a body apart. The error is a *chat.Error, which means that the body is
-// refused, or ErrNotText, with the prompt's facts set.
+// refused, or ErrNotText, with only the prompt's facts and raw text set.
 func Read(dialect chat.Dialect, body string) (Prompt, error) {
 	facts, err := chat.Peek(body, dialect)
 	p := Prompt{Facts: facts}
 	if err != nil {
 		return p, fmt.Errorf("read request: %w", err)
-	}
-	if !utf8.ValidString(body) || hasLoneSurrogate(body) {
-		return p, ErrNotText
 	}
 	var prompt gjson.Result
 	gjson.Parse(body).ForEach(func(key, value gjson.Result) bool {
@@ -108,6 +105,9 @@ func Read(dialect chat.Dialect, body string) (Prompt, error) {
 		}
 		return true
 	})
+	if !utf8.ValidString(body) || hasLoneSurrogate(body) {
+		return Prompt{Facts: facts, text: p.text}, ErrNotText
+	}
 	p.take(dialect, prompt)
 	return p, nil
 }
