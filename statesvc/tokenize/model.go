@@ -43,7 +43,7 @@ type Model struct {
 	parity parity
 	counts counts
 
-	ctx    context.Context //nolint:containedctx // ends with Close
+	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	sample chan struct{} // holds one while a comparison runs
