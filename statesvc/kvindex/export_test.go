@@ -27,7 +27,7 @@ func (x *Index) Plant(p Prompt) bool {
 	s := &x.shards[shardOf(r.hashes[0])]
 	for i := uint32(1); i <= s.top; i++ {
 		if n := s.at(i); n.depth == 1 {
-			s.unseat(n.hash)
+			s.unseat(n.hash, i)
 			n.hash = r.hashes[0]
 			s.seat(i)
 			return true

@@ -87,8 +87,9 @@ func (p *Pool) fresh() int32 {
 	return i
 }
 
-// Admit implements Cache.
+// Admit implements Cache. vLLM has no extra key.
 func (p *Pool) Admit(prompt []uint32, ns Namespace) (Sequence, int, bool) {
+	ns.Key = ""
 	s := &pooled{pool: p, ns: ns, tokens: slices.Clone(prompt)}
 	limit := max(len(prompt)-1, 0) / p.cfg.BlockSize
 	for len(s.blocks) < limit {
@@ -176,6 +177,17 @@ func (s *pooled) Schedule(limit int) int {
 
 // Complete implements Sequence.
 func (s *pooled) Complete() {}
+
+// Report implements Sequence.
+func (s *pooled) Report() {
+	if s.stored == 0 {
+		return
+	}
+	s.pool.log.add(Event{
+		Kind: Stored, BlockSize: s.pool.cfg.BlockSize, Namespace: s.ns, Hashes: slices.Clone(s.hashes[:s.stored]),
+		Tokens: slices.Clone(s.tokens[:s.stored*s.pool.cfg.BlockSize]),
+	})
+}
 
 // Append implements Sequence.
 func (s *pooled) Append(token uint32) bool {
