@@ -131,7 +131,9 @@ func (r *Request) lookBack() policy.Lookup {
 	if !r.match.Found {
 		return policy.Lookup{Outcome: policy.LookupMiss, Blocks: r.match.Bytes}
 	}
-	return policy.Lookup{Outcome: policy.LookupHit, Blocks: r.match.Bytes, Shared: r.match.Shared}
+	return policy.Lookup{
+		Outcome: policy.LookupHit, Blocks: r.match.Bytes, Shared: r.match.Shared, Holders: r.ctx.past.table.Holders(),
+	}
 }
 
 // learn asks the shelf for the conversation's former turns, where the context has
