@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/pointsman/pointsman/e2e/envoytest"
 	"github.com/pointsman/pointsman/hostsim/fakes"
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
@@ -46,7 +48,10 @@ func (r *rig) leave(body string) {
 
 // rids are the names that engines were told requests by, in order, and those that
 // they were told to abort.
-func (r *rig) rids() (named, aborted []string) {
+func (r *rig) rids() (named, aborted []string) { return r.ridsOf("Bearer of-the-client") }
+
+// ridsOf is rids of clients with an authorization.
+func (r *rig) ridsOf(authorization string) (named, aborted []string) {
 	for _, e := range r.fleet.Engines() {
 		var own []string
 		for _, record := range e.Requests() {
@@ -54,7 +59,7 @@ func (r *rig) rids() (named, aborted []string) {
 		}
 		for _, a := range e.Aborts() {
 			require.Contains(r.t, own, a.Rid, "told the engine that has it")
-			require.Equal(r.t, "Bearer of-the-client", a.Header.Get("authorization"))
+			require.Equal(r.t, authorization, a.Header.Get("authorization"))
 			require.Empty(r.t, a.Header.Get("x-pointsman-endpoint"))
 			aborted = append(aborted, a.Rid)
 		}
@@ -154,6 +159,44 @@ func TestAborts_rid_and_sampling_defaults(t *testing.T) {
 					require.Regexp(t, `^,"rid":"[0-9a-f]{32}","temperature":0.6}$`, string(record.Body[len(sent)-1:]))
 				}
 			}
+		})
+	}
+}
+
+// An engine that breaks off in the middle of an answer, and one that the host gives
+// up on, are told as well: they may be at work for nobody.
+func TestAborts_after_trouble(t *testing.T) {
+	for _, h := range oneOfEach() {
+		t.Run(h.name, func(t *testing.T) {
+			s := setup{engines: fakes.Replicate(oblivious, 1), filter: anyModels, extra: abortExtra}
+			r := newRig(t, h, s)
+			r.awaitAborts()
+			engine := r.engine(0)
+
+			engine.CutMidStream(6)
+			resp, err := r.client.Post(r.url+"/v1/chat/completions", "application/json", strings.NewReader("{"+verbose))
+			require.NoError(t, err)
+			_, err = io.Copy(io.Discard, resp.Body)
+			require.Error(t, err)
+			require.NoError(t, resp.Body.Close())
+			r.eventually(func() bool { return len(engine.Aborts()) == 1 }, "a cut is not told")
+			require.NoError(t, engine.Heal())
+			engine.Reset()
+			if h.version == "" {
+				return // hostsim has no time-out of its own
+			}
+			r.envoy = envoytest.Start(t, envoytest.Options{
+				Version: h.version, Bootstrap: h.bootstrap, Module: module.Module(t), State: r.state.addr, Engines: r.fleet.Addrs(),
+				Filter:  []byte(`{"version":1,` + s.extra + `"state":{"cluster":"pointsman_state"},"models":` + s.filter + `}`),
+				Manager: map[string]any{"stream_idle_timeout": "1s"},
+			})
+			r.url, r.log = r.envoy.URL(), r.envoy.Log
+			r.awaitAborts()
+			engine.SlowBy(1e6)
+			require.Contains(t, []int{http.StatusRequestTimeout, http.StatusGatewayTimeout}, r.chat("m", 20).status)
+			r.eventually(func() bool { return len(engine.Aborts()) == 1 }, "a time-out is not told")
+			_, aborted := r.ridsOf("")
+			require.Len(t, aborted, 1)
 		})
 	}
 }

@@ -43,7 +43,7 @@ type Model struct {
 	parity parity
 	counts counts
 
-	ctx    context.Context //nolint:containedctx // ends with Close
+	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	sample chan struct{} // holds one while a comparison runs
@@ -133,6 +133,8 @@ func (m *Model) local(ctx context.Context, p *prompt.Prompt) (Tokens, prompt.Fea
 		return Tokens{}, 0, ReasonDeadline
 	case errors.Is(err, bpe.ErrPieceTooLong):
 		return Tokens{}, 0, ReasonTooLong
+	case errors.Is(err, bpe.ErrUnknownCharacter):
+		return Tokens{}, 0, ReasonCharacter
 	}
 	return Tokens{}, 0, ReasonUnrenderable
 }

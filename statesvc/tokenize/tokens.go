@@ -53,6 +53,7 @@ const (
 	ReasonDiffers      Reason = "differs"            // compared, and not the engine's
 	ReasonUnrenderable Reason = "unrenderable"       // the chat cannot be rendered here
 	ReasonTooLong      Reason = "word_too_long"      // a single word beyond what is merged
+	ReasonCharacter    Reason = "unknown_character"  // a character of a later Unicode
 	ReasonDeadline     Reason = "deadline"           // the caller's context ended
 	ReasonNotAskable   Reason = "not_askable"        // /tokenize has no member for it
 	ReasonBusy         Reason = "engine_busy"        // too many calls in flight

@@ -74,11 +74,11 @@ func command(workload string, cache, contexts int) *simulateCmd {
 
 func TestSimulate_history(t *testing.T) {
 	module := simulated(t)
-	large, _ := medians(t, module, command("session", 1_500_000, 4), "history", 3)
+	large, _ := medians(t, module, command("session", 1_500_000, 4), "history", 5)
 	require.GreaterOrEqual(t, large.HitRate, 0.81)
 	require.LessOrEqual(t, large.Busiest, 1.15)
 
-	small, _ := medians(t, module, command("session", 800_000, 4), "history", 3)
+	small, _ := medians(t, module, command("session", 800_000, 4), "history", 5)
 	require.GreaterOrEqual(t, small.HitRate, 0.80)
 	require.LessOrEqual(t, small.Busiest, 1.15)
 
@@ -97,7 +97,7 @@ func TestSimulate_history(t *testing.T) {
 	require.GreaterOrEqual(t, long.HitRate, 0.78)
 
 	_, even := medians(t, module, command("hot", 1_500_000, 4), "round_robin", 1)
-	_, hot := medians(t, module, command("hot", 1_500_000, 4), "history", 3)
+	_, hot := medians(t, module, command("hot", 1_500_000, 4), "history", 5)
 	require.GreaterOrEqual(t, hot, 0.9*even)
 }
 
@@ -118,7 +118,8 @@ func TestSimulate_repeats_itself(t *testing.T) {
 		require.NoError(t, err)
 		return r
 	}
-	require.Equal(t, s(), s())
+	first, second := s(), s()
+	require.Equal(t, first, second)
 }
 
 func TestSimulate_prints_a_table(t *testing.T) {
