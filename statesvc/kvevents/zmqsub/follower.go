@@ -25,6 +25,7 @@ type follower struct {
 	link      uint64 // the connection messages come from
 	linkLast  int64  // its last number
 	verified  uint64 // the connection whose process is known to be the cursor's
+	suspect   suspect
 	heard     time.Time
 	fence     fence
 	pace      pace
@@ -99,6 +100,10 @@ func (f *follower) live(ctx context.Context, it *item) {
 	backwards := seq <= f.linkLast
 	rising := f.verified == it.link && !backwards
 	f.linkLast = seq
+	if it.link == f.suspect.link {
+		f.s.count(func(c *Counts) { c.Fenced++ })
+		return
+	}
 	if f.fence.closed(f.heard) {
 		if backwards {
 			f.fence.extend(f.heard)
@@ -123,9 +128,7 @@ func (f *follower) live(ctx context.Context, it *item) {
 	case verdictFirst:
 		f.begin(ctx, it)
 	case verdictGap:
-		f.s.count(func(c *Counts) { c.Gaps++ })
-		f.close(ctx)
-		f.settle(it)
+		f.mend(ctx, it)
 	case verdictNext:
 		f.deliver(&it.msg, it.oversized)
 		f.sure()
@@ -148,6 +151,22 @@ func (f *follower) settle(it *item) {
 	}
 	f.deliver(&it.msg, it.oversized)
 	f.s.change(func(d *doubts, _ *Status) { *d &^= unsure })
+}
+
+// mend asks for the batches of a gap before it delivers the one after it. While replays
+// fail, the gap stays. The process that answers may be a later one than the batch is of,
+// which waited in the queue: then it is void.
+func (f *follower) mend(ctx context.Context, it *item) {
+	from := f.cursor.last
+	f.s.count(func(c *Counts) { c.Gaps++ })
+	if f.mayReplay() {
+		f.verify(ctx)
+		if it.link == f.suspect.link {
+			return
+		}
+		f.s.count(func(c *Counts) { c.Repaired += uint64(max(min(f.cursor.last, it.msg.Seq-1)-from, 0)) })
+	}
+	f.settle(it)
 }
 
 // sure notes that nothing is missing.
@@ -191,6 +210,7 @@ func (f *follower) deliver(m *engine.Message, oversized bool) {
 		case first:
 			*d &^= incomplete
 		}
+		d.drop(ReasonNoFeed)
 		if outcome.Cleared {
 			*d &^= incomplete
 		}
