@@ -174,6 +174,7 @@ type stateService struct {
 	t       testing.TB
 	addr    string
 	file    string
+	log     *slog.Logger // nil is none
 	service *statesvc.Service
 }
 
@@ -194,7 +195,7 @@ func (s *stateService) start() {
 	s.t.Helper()
 	cfg, err := config.Parse([]byte(s.file), os.Getenv)
 	require.NoError(s.t, err)
-	s.service, err = statesvc.New(cfg, statesvc.Options{})
+	s.service, err = statesvc.New(cfg, statesvc.Options{Logger: s.log})
 	require.NoError(s.t, err)
 	require.NoError(s.t, s.service.Start(context.Background()))
 }

@@ -100,7 +100,7 @@ func (s *stage) act(sc scenario) sight {
 	}
 	s.play(answer)
 	s.arrivals()
-	s.eventually(func() bool { return ended(s.traced) }, "an earlier stream does not end")
+	s.eventually(s.idle, "an earlier stream does not end")
 	s.traced.mark()
 	a := s.raw(sc.request)
 	seen := sight{Status: a.status, Reply: fields(a.header, ownToReply()...), Body: sumOf(a.body)}

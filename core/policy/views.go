@@ -66,4 +66,7 @@ type PrefixView interface {
 	// Depth is how many of the query's blocks an engine holds, from the first on
 	// and without a gap; of several ranks or copies the most. 0 when none.
 	Depth(source string, w *core.Worker) uint64
+	// Sent is how much this context lately sent an engine that it did not hold, in
+	// units of the source, to compare engines by. 0 for sources that do not know.
+	Sent(source string, w *core.Worker) uint64
 }

@@ -63,6 +63,7 @@ func (r *Rig) bootstrap(engines *Engines, o EnvoyOptions, t *Target, admin strin
 	if options.State, t.State, err = r.startState(engines); err != nil {
 		return nil, err
 	}
+	t.state = options.State
 	options.Filter = filterConfig(o.Policy)
 	return envoytest.Render(options, t.Addr, admin)
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"sync"
 
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/pointsman/pointsman/statesvc/tokenize/pretok"
 )
 
@@ -14,8 +12,14 @@ import (
 // megabyte. Merging takes about 50 bytes of memory for each of the piece.
 const MaxPiece = 1 << 20
 
-// ErrPieceTooLong says that the text has a single word longer than MaxPiece.
-var ErrPieceTooLong = errors.New("a single word of the text is longer than 1 MiB")
+// What a text cannot be encoded for.
+var (
+	// ErrPieceTooLong says that the text has a single word longer than MaxPiece.
+	ErrPieceTooLong = errors.New("a single word of the text is longer than 1 MiB")
+	// ErrUnknownCharacter says that the text has a character that Unicode 15 does not
+	// have. An engine with newer tables would cut the text in its own way.
+	ErrUnknownCharacter = errors.New("the text has a character that is not in Unicode 15")
+)
 
 // Tokenizer encodes text.
 type Tokenizer struct {
@@ -79,7 +83,7 @@ func (t *Tokenizer) plainSegments(text string, yield func(Segment) bool) bool {
 }
 
 // Encode appends the tokens of text, added tokens in it included, without affixes. It
-// ends with the context's error, or with ErrPieceTooLong.
+// ends with the context's error, ErrPieceTooLong or ErrUnknownCharacter.
 func (t *Tokenizer) Encode(ctx context.Context, dst []uint32, text string) ([]uint32, error) {
 	var err error
 	t.Segments(text, func(s Segment) bool {
@@ -95,8 +99,11 @@ func (t *Tokenizer) Encode(ctx context.Context, dst []uint32, text string) ([]ui
 
 // EncodeSegment appends the tokens of a text that has no added token in it.
 func (t *Tokenizer) EncodeSegment(ctx context.Context, dst []uint32, text string) ([]uint32, error) {
-	if t.nfc && !norm.NFC.IsNormalString(text) {
-		text = norm.NFC.String(text)
+	if !t.split.Known(text) {
+		return dst, ErrUnknownCharacter
+	}
+	if t.nfc {
+		text = toNFC(text)
 	}
 	s, _ := t.scratch.Get().(*scratch)
 	if s == nil {

@@ -3,6 +3,7 @@ package bpe_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -164,6 +165,16 @@ func TestLongWordsAreBounded(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
+func TestCharactersOfLaterUnicodeAreRefused(t *testing.T) {
+	tok := tokenizers["deepseek_v3"](t)
+	for _, text := range []string{"x\U00010d40", "\u2427", "\U0002ebf0", "\uffff"} {
+		_, err := tok.Encode(t.Context(), nil, text)
+		require.ErrorIs(t, err, bpe.ErrUnknownCharacter)
+	}
+	_, err := tok.Encode(t.Context(), nil, "\ue000\U000f0000\u0000\u200d\ufffd")
+	require.NoError(t, err)
+}
+
 func FuzzEncode(f *testing.F) {
 	for _, s := range []string{"", "hello", "<|im_start|>x", "\x00\xff\ud7ff", "e\u0301", "'s 123  \n", "<|im_start", strings.Repeat("ab", 300)} {
 		f.Add(s)
@@ -172,6 +183,9 @@ func FuzzEncode(f *testing.F) {
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, text string) {
 		ids, err := tok.Encode(t.Context(), nil, text)
+		if errors.Is(err, bpe.ErrUnknownCharacter) {
+			return
+		}
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(ids), 3*len(text), "NFC can at most triple")
 		var joined []uint32

@@ -3,6 +3,7 @@ package chattemplate
 import (
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // maxNesting bounds how deep expressions and statements nest.
@@ -39,8 +40,8 @@ func (p *exprParser) word(w string) bool {
 	return false
 }
 
-func (p *exprParser) oneOf(kind tokenKind, texts ...string) (string, bool) {
-	if t := p.peek(); t.kind == kind && slices.Contains(texts, t.text) {
+func (p *exprParser) oneOf(signs ...string) (string, bool) {
+	if t := p.peek(); t.kind == tokenSign && slices.Contains(signs, t.text) {
 		p.pos++
 		return t.text, true
 	}
@@ -128,7 +129,7 @@ func (p *exprParser) comparison() expr {
 }
 
 func (p *exprParser) comparator() (string, bool) {
-	if op, ok := p.oneOf(tokenSign, "==", "!=", "<", ">", "<=", ">="); ok {
+	if op, ok := p.oneOf("==", "!=", "<", ">", "<=", ">="); ok {
 		return op, true
 	}
 	if p.word("in") {
@@ -144,7 +145,7 @@ func (p *exprParser) comparator() (string, bool) {
 func (p *exprParser) addition() expr {
 	e := p.concatenation()
 	for {
-		op, ok := p.oneOf(tokenSign, "+", "-")
+		op, ok := p.oneOf("+", "-")
 		if !ok {
 			return e
 		}
@@ -170,7 +171,7 @@ func (p *exprParser) concatenation() expr {
 func (p *exprParser) product() expr {
 	e := p.unary(true)
 	for {
-		op, ok := p.oneOf(tokenSign, "*", "/", "//", "%", "**")
+		op, ok := p.oneOf("*", "/", "//", "%", "**")
 		if !ok {
 			return e
 		}
@@ -184,7 +185,7 @@ func (p *exprParser) product() expr {
 // unary parses a term; filters and tests bind to what stands right before them.
 func (p *exprParser) unary(filters bool) expr {
 	var e expr
-	if op, ok := p.oneOf(tokenSign, "-", "+"); ok {
+	if op, ok := p.oneOf("-", "+"); ok {
 		if p.depth++; p.depth > maxNesting {
 			p.fail("an expression nests deeper than %d", maxNesting)
 		}
@@ -213,12 +214,12 @@ func (p *exprParser) primary() expr {
 	case tokenName:
 		return p.named(t.text)
 	case tokenString:
-		s := t.text
+		parts := []string{t.text}
 		for p.peek().kind == tokenString {
-			s += p.peek().text
+			parts = append(parts, p.peek().text)
 			p.pos++
 		}
-		return &literal{s}
+		return &literal{strings.Join(parts, "")}
 	case tokenInt:
 		n, err := strconv.ParseInt(t.text, 10, 64)
 		if err != nil {
@@ -295,119 +296,4 @@ func (p *exprParser) dict() expr {
 		}
 	}
 	return d
-}
-
-func (p *exprParser) postfix(e expr) expr {
-	for p.pos < len(p.tokens) {
-		switch {
-		case p.sign("."):
-			e = p.member(e)
-		case p.sign("["):
-			e = p.subscript(e)
-		case p.sign("("):
-			e = p.call(e)
-		default:
-			return e
-		}
-	}
-	return e
-}
-
-func (p *exprParser) member(of expr) expr {
-	t := p.peek()
-	if t.kind != tokenName {
-		p.fail("a name is expected after the dot, not %q", t.text)
-		return of
-	}
-	p.pos++
-	if p.sign("(") {
-		if !isMethod(t.text) {
-			p.fail("the method %s is not done", t.text)
-		}
-		args, named := p.args()
-		if len(named) > 0 {
-			p.fail("named arguments of %s are not done", t.text)
-		}
-		return &methodCall{of, t.text, args}
-	}
-	if isPythonMethod(t.text) {
-		p.fail("the method %s is taken for a value", t.text)
-	}
-	return &attr{of, t.text}
-}
-
-func (p *exprParser) subscript(of expr) expr {
-	s := &part{of: of}
-	if !p.sign(":") {
-		key := p.expression()
-		if p.sign("]") {
-			return &item{of, key}
-		}
-		s.start = key
-		p.expect(":")
-	}
-	if t := p.peek(); t.text != ":" && t.text != "]" {
-		s.stop = p.expression()
-	}
-	if p.sign(":") && p.peek().text != "]" {
-		s.step = p.expression()
-	}
-	p.expect("]")
-	return s
-}
-
-func (p *exprParser) call(of expr) expr {
-	n, ok := of.(*name)
-	if !ok {
-		p.fail("a call of something that is no name is not done")
-		return of
-	}
-	args, named := p.args()
-	p.called(n.name)
-	return &call{n.name, args, named}
-}
-
-func (p *exprParser) args() (args []expr, named []namedArg) {
-	for p.pos < len(p.tokens) && !p.sign(")") {
-		if t := p.peek(); t.kind == tokenName && p.pos+1 < len(p.tokens) && p.tokens[p.pos+1] == (token{tokenSign, "="}) {
-			p.pos += 2
-			named = append(named, namedArg{t.text, p.expression()})
-		} else {
-			args = append(args, p.expression())
-		}
-		if !p.sign(",") {
-			p.expect(")")
-			break
-		}
-	}
-	return args, named
-}
-
-func (p *exprParser) filter(of expr) expr {
-	f := &filter{of: of, name: p.peek().text}
-	if p.peek().kind != tokenName || !isFilter(f.name) {
-		p.fail("the filter %q is not done", f.name)
-		return f
-	}
-	p.pos++
-	if p.sign("(") {
-		f.args, f.named = p.args()
-	}
-	return f
-}
-
-func (p *exprParser) test(of expr) expr {
-	t := &test{of: of, negated: p.word("not"), name: p.peek().text}
-	if !isTest(t.name) {
-		p.fail("the test %q is not done", t.name)
-		return t
-	}
-	p.pos++
-	takes := t.name == "eq" || t.name == "equalto" || t.name == "in"
-	if takes {
-		p.expect("(")
-		t.arg = p.expression()
-		p.expect(")")
-	}
-	return t
 }

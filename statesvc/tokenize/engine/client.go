@@ -48,7 +48,7 @@ type Options struct {
 // Client asks engines.
 type Client struct {
 	opts   Options
-	ctx    context.Context //nolint:containedctx // ends with Close
+	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
@@ -94,7 +94,7 @@ func (c *Client) Tokenize(ctx context.Context, question string) ([]uint32, error
 	if err != nil {
 		return nil, err
 	}
-	defer c.leave(question, k)
+	defer c.leave(k)
 	select {
 	case <-k.done:
 		return k.ids, k.err
@@ -125,7 +125,7 @@ func (c *Client) join(question string) (*call, error) {
 		k.ids, k.err = c.ask(ctx, question)
 		cancel()
 		c.mu.Lock()
-		c.forget(question, k)
+		delete(c.calls, question)
 		c.mu.Unlock()
 		close(k.done)
 	})
@@ -134,17 +134,11 @@ func (c *Client) join(question string) (*call, error) {
 
 // leave ends a call that nobody waits for any more. It keeps its place among the calls
 // in flight until it has ended.
-func (c *Client) leave(question string, k *call) {
+func (c *Client) leave(k *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if k.waiting--; k.waiting == 0 {
 		k.cancel()
-	}
-}
-
-func (c *Client) forget(question string, k *call) {
-	if c.calls[question] == k {
-		delete(c.calls, question)
 	}
 }
 

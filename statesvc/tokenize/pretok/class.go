@@ -6,17 +6,18 @@ import (
 )
 
 // class is a set of character classes of the expressions.
-type class uint8
+type class uint16
 
 const (
-	letter    class = 1 << iota // \p{L}
-	number                      // \p{N}
-	space                       // \s: Unicode's White_Space
-	newline                     // \r and \n
-	symbol                      // \p{P} and \p{S}
-	mark                        // \p{M}
-	upperLike                   // [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]
-	lowerLike                   // [\p{Ll}\p{Lm}\p{Lo}\p{M}]
+	letter     class = 1 << iota // \p{L}
+	number                       // \p{N}
+	space                        // \s: Unicode's White_Space
+	newline                      // \r and \n
+	symbol                       // \p{P} and \p{S}
+	mark                         // \p{M}
+	upperLike                    // [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]
+	lowerLike                    // [\p{Ll}\p{Lm}\p{Lo}\p{M}]
+	unassigned                   // \p{Cn} of Unicode 15
 )
 
 // tableSize covers the two planes where nearly all text is; the others are looked up.
@@ -63,6 +64,8 @@ func classify(r rune) class {
 		c = number
 	case unicode.In(r, unicode.P, unicode.S):
 		c = symbol
+	case unicode.Is(unicode.Cn, r):
+		c = unassigned
 	}
 	if unicode.Is(unicode.White_Space, r) {
 		c |= space
@@ -71,6 +74,22 @@ func classify(r rune) class {
 		c |= newline
 	}
 	return c
+}
+
+// known reports whether all runes have a class in Unicode 15.
+func (c *classes) known(s string) bool {
+	for i := 0; i < len(s); {
+		if s[i] < utf8.RuneSelf {
+			i++
+			continue
+		}
+		k, n := c.at(s, i)
+		if k == unassigned {
+			return false
+		}
+		i += n
+	}
+	return true
 }
 
 // run gives the end of the run of runes that have any of the wanted classes, from i.

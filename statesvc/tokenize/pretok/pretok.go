@@ -15,7 +15,13 @@ type Splitter struct {
 // reports false when yield does.
 type cutter interface {
 	each(s string, yield func(piece string) bool) bool
+	known(s string) bool
 }
+
+// Known reports whether it is certain how the text is cut: it has no character that
+// this package's tables, those of Unicode 15, have no class for. Engines may have newer
+// tables.
+func (s *Splitter) Known(text string) bool { return s.cut.known(text) }
 
 // Name says which family's cuts these are.
 func (s *Splitter) Name() string { return s.name }

@@ -6,12 +6,13 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/pointsman/pointsman/statesvc/tokenize/chattemplate"
+	"github.com/pointsman/pointsman/statesvc/tokenize/prompt"
 )
 
 // conversation makes the template's messages of a request's.
 type conversation struct {
 	*Renderer
-	usesTools bool
+	features prompt.Features // that the messages use
 }
 
 func (c *conversation) messages(raw string) (*chattemplate.List, error) {
@@ -55,7 +56,7 @@ func (c *conversation) message(m gjson.Result) (*chattemplate.Dict, error) {
 	switch role {
 	case "system", "user", "assistant":
 	case "tool":
-		c.usesTools = true
+		c.features |= prompt.Tools
 	default:
 		return nil, refuse("a message of the role %.40q", role)
 	}
@@ -96,6 +97,7 @@ func (c *conversation) content(d *chattemplate.Dict, v gjson.Result) error {
 	case !v.IsArray():
 		return refuse("content that is neither text nor parts")
 	}
+	c.features |= prompt.Parts
 	texts, err := textParts(v)
 	if err != nil {
 		return err
@@ -169,7 +171,7 @@ func (c *conversation) other(d *chattemplate.Dict, key string, v gjson.Result) e
 		}
 		return c.reasoning(d, v.Str)
 	case "tool_calls":
-		c.usesTools = true
+		c.features |= prompt.Tools
 		calls, err := toolCalls(v)
 		if calls != nil {
 			d.Set(key, calls)

@@ -30,9 +30,14 @@ func refuse(format string, args ...any) error {
 	return &UnrenderableError{fmt.Sprintf(format, args...)}
 }
 
-// Text is a rendered chat. Then is tokenized by itself after it: SGLang continues a
-// message so.
-type Text struct{ Text, Then string }
+// Text is a rendered chat.
+type Text struct {
+	Text string
+	// Then is tokenized by itself after it: SGLang continues a message so.
+	Then string
+	// Features are those that the request was seen to use.
+	Features prompt.Features
+}
 
 // Renderer renders the chats of one model. It is immutable and safe for concurrent
 // use.
@@ -94,25 +99,6 @@ func configured(v gjson.Result) (template string, byTool bool) {
 	return template, byTool
 }
 
-// Features gives the features that a chat request uses beyond those that its members
-// show, by looking at its messages.
-func (r *Renderer) Features(p *prompt.Prompt) prompt.Features {
-	features := p.Features
-	gjson.Parse(p.Messages).ForEach(func(_, m gjson.Result) bool {
-		m.ForEach(func(key, v gjson.Result) bool {
-			switch {
-			case key.Str == "content" && v.IsArray():
-				features |= prompt.Parts
-			case key.Str == "tool_calls" && v.IsArray(), key.Str == "role" && v.Str == "tool":
-				features |= prompt.Tools
-			}
-			return true
-		})
-		return true
-	})
-	return features
-}
-
 // Render gives the text of a chat. The error is an *UnrenderableError, one of the
 // template's, or the context's.
 func (r *Renderer) Render(ctx context.Context, p *prompt.Prompt) (Text, error) {
@@ -132,7 +118,7 @@ func (r *Renderer) Render(ctx context.Context, p *prompt.Prompt) (Text, error) {
 	if err != nil {
 		return Text{}, err
 	}
-	if (c.usesTools || tools != nil) && r.byTool {
+	if (c.features&prompt.Tools != 0 || tools != nil) && r.byTool {
 		return Text{}, refuse("another template is for requests with tools")
 	}
 	end := ending{}
@@ -146,7 +132,9 @@ func (r *Renderer) Render(ctx context.Context, p *prompt.Prompt) (Text, error) {
 	if err != nil {
 		return Text{}, err
 	}
-	return end.of(text)
+	out, err := end.of(text)
+	out.Features = p.Features | c.features
+	return out, err
 }
 
 func (r *Renderer) args(messages *chattemplate.List, tools chattemplate.Value, s settings) *chattemplate.Dict {
@@ -262,7 +250,7 @@ func (r *Renderer) carryOn(messages *chattemplate.List, s *settings) (ending, er
 
 func (e ending) of(text string) (Text, error) {
 	if !e.cut {
-		return Text{text, e.then}, nil
+		return Text{Text: text, Then: e.then}, nil
 	}
 	at := strings.LastIndex(text, strings.TrimSpace(goesOn))
 	if at < 0 {

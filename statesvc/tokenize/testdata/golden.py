@@ -25,6 +25,7 @@ TEXTS = [
     "'S 'T 'RE 'Ve 'M 'lL 'd '", "'re're'll", "HelloWorldFooBAR fooBar's XMLHttpRequest's ÉCOLE École éCole",
     "{\"a\": [1, 2.5, null, true], \"b\": {\"c\": \"d\\n\"}}", "line one\nline two\r\n  indented\n\n\n\nend   ",
     "the quick brown fox " * 20, "\u0301combining first", "a\u0301\u0301\u0301b", "\U00010400\U0001D49C\U000E0001",
+    "x\u0345\u09fe x\u09fe\u0345 \u0915\u0903\u0344 a\u0315\u0301 a\u0345\u0898\u0301b \U00011935\U00011930 \U0001e2ec\u0327\u0345", "\u0958\u2adc\ufb1d\u1100\u1161\u11a8 \uac00\u11a8",
 ]
 
 USER = {"role": "user", "content": "What is the capital of France?"}
