@@ -197,6 +197,19 @@ func TestPyzmq_converges(t *testing.T) {
 	}
 }
 
+// A socket that asks for a sign of life gets one: the connection outlives its patience,
+// of which the silence here is many times as long.
+func TestPyzmq_heartbeat(t *testing.T) {
+	r := follow(t, publish(t, "--heartbeat"), true)
+	r.steps(5)
+	r.converges()
+	began := time.Now()
+	r.eventually("a while of silence", func(overview) bool { return time.Since(began) > 1500*time.Millisecond })
+	r.steps(5)
+	r.converges()
+	require.EqualValues(t, 1, r.overview().Engines[0].Streams[0].Counts["connects"])
+}
+
 func TestPyzmq_lateSubscriber(t *testing.T) {
 	p := publish(t)
 	p.steps(1000)

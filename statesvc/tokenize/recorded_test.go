@@ -69,12 +69,12 @@ var locals sync.Map
 
 func local(t testing.TB, family string, engine render.Engine, cache int64) *tokenize.Local {
 	load := func() *tokenize.Local {
-		l, err := tokenize.OpenLocal(filepath.Dir(tokenizetest.File(t, family, "tokenizer.json")), engine, cache)
+		l, err := tokenize.OpenLocal(filepath.Dir(tokenizetest.File(t, family, "tokenizer.json")), engine, 0)
 		require.NoError(t, err)
 		return l
 	}
-	once, _ := locals.LoadOrStore(fmt.Sprint(family, engine, cache), sync.OnceValue(load))
-	return once.(func() *tokenize.Local)()
+	once, _ := locals.LoadOrStore(fmt.Sprint(family, engine), sync.OnceValue(load))
+	return once.(func() *tokenize.Local)().WithCache(cache)
 }
 
 // TestRecordedRequestsAreTokenizedAsTheEngineDid compares with the recorded answers of
