@@ -30,9 +30,10 @@ type pace struct {
 }
 
 // hole reports whether a replay leaves batches out before seq, for the first time there:
-// a socket at its high-water mark does that, and gives them when it is asked again.
-func (p *pace) hole(c *cursor, seq int64) bool {
-	if c.missing(seq) == 0 || p.holeAt == c.last+1 {
+// a socket at its high-water mark does that, and gives them when it is asked again. One
+// that was to begin with the last batch leaves that out when it begins later.
+func (p *pace) hole(c *cursor, seq int64, begins bool) bool {
+	if !c.known || seq <= c.last || c.missing(seq) == 0 && !begins || p.holeAt == c.last+1 {
 		return false
 	}
 	p.holeAt = c.last + 1
@@ -115,10 +116,11 @@ func (f *follower) replay(ctx context.Context, from int64, take func(m *engine.M
 	}
 	l := &f.s.o.Limits
 	limits := replayLimits{idle: l.ReplayTimeout, total: l.ReplayTotal, bytes: l.MaxMessageBytes, waiting: l.QueueBytes}
-	before, hole := f.cursor.last, false
+	before, hole, begins := f.cursor.last, false, f.cursor.known && from == f.cursor.last
 	err := replay(ctx, f.s.o.Replay, from, limits, func(m *engine.Message, oversized bool) bool {
 		f.heard = time.Now()
-		hole = f.pace.hole(&f.cursor, m.Seq)
+		hole = f.pace.hole(&f.cursor, m.Seq, begins)
+		begins = false
 		return ctx.Err() == nil && !hole && take(m, oversized)
 	})
 	if ctx.Err() != nil {
@@ -182,6 +184,8 @@ func (f *follower) verifyPart(ctx context.Context) bool {
 			if other = m.Seq <= f.cursor.last; other {
 				return false
 			}
+			// The engine no longer has it: nothing says that this follows it.
+			f.s.change(func(d *doubts, _ *Status) { d.add(ReasonGap) })
 		}
 		f.deliver(m, oversized)
 		return true

@@ -190,6 +190,23 @@ func TestStream_muteReplayIsGivenUp(t *testing.T) {
 	r.holds(zmqsub.ReasonNone)
 }
 
+// A new connection while the replay socket is silent for good: after a while its batches
+// are taken, less trusted.
+func TestStream_reconnectWithoutAnAnswer(t *testing.T) {
+	r := follow(t, true)
+	r.publish(texts(0, 3)...)
+	r.holds(zmqsub.ReasonNone)
+	r.pub.SetReplays(zmqtest.Replays{Mute: true})
+	r.pub.Cut()
+	r.reason(zmqsub.ReasonDisconnected)
+	r.eventually("given up", func() bool {
+		r.publish("more")
+		return r.stream.Status().Reason == zmqsub.ReasonGap
+	})
+	r.pub.SetReplays(zmqtest.Replays{})
+	r.holds(zmqsub.ReasonNone)
+}
+
 func TestStream_restart(t *testing.T) {
 	for name, replays := range map[string]bool{"with replays": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
