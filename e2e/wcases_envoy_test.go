@@ -65,7 +65,7 @@ func (s *stage) requireNothingLeft() {
 	s.syncs.fail(nil)
 	s.play(plainAnswer)
 	require.Equal(s.t, http.StatusOK, s.post(smallChat).status, "the next request")
-	s.eventually(func() bool { return ended(s.traced) }, "a stream does not end")
+	s.eventually(s.idle, "a stream does not end")
 	s.awaitInflight(0)
 	s.arrivals()
 }
@@ -73,7 +73,7 @@ func (s *stage) requireNothingLeft() {
 // fresh forgets what was traced once all streams are over.
 func (s *stage) fresh() {
 	s.t.Helper()
-	s.eventually(func() bool { return ended(s.traced) }, "an earlier stream does not end")
+	s.eventually(s.idle, "an earlier stream does not end")
 	s.traced.mark()
 }
 
@@ -230,7 +230,7 @@ func envoyW08(t *testing.T, s *stage) {
 	for range 10 {
 		require.Equal(t, http.StatusNotFound, s.post(`{"model":"nobody"}`).status)
 	}
-	s.eventually(func() bool { return ended(s.traced) }, "a stream does not end")
+	s.eventually(s.idle, "a stream does not end")
 	require.Equal(t, 10, count(s.traced, "proxy_on_response_headers"), "own answers pass the own callbacks")
 	require.Empty(t, s.arrivals())
 	for range 4 {

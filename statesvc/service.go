@@ -1,5 +1,5 @@
 // Package statesvc assembles the state service from its parts and owns the
-// order in which they start and stop: board, sweeper, fleet, pump, listener; back in
+// order in which they start and stop: board, sweeper, fleet, pump, tokenizers, listener; back in
 // the other direction. It is what cmd/statesvc runs and what a demo embeds.
 package statesvc
 
@@ -21,9 +21,11 @@ import (
 	"github.com/pointsman/pointsman/statesvc/config"
 	"github.com/pointsman/pointsman/statesvc/fleet"
 	"github.com/pointsman/pointsman/statesvc/gauges"
+	"github.com/pointsman/pointsman/statesvc/prompts"
 	"github.com/pointsman/pointsman/statesvc/pump"
 	"github.com/pointsman/pointsman/statesvc/server"
 	"github.com/pointsman/pointsman/statesvc/telemetry"
+	"github.com/pointsman/pointsman/statesvc/tokenizers"
 )
 
 // Options are what a caller may want to set besides the configuration. The zero
@@ -44,6 +46,7 @@ type Service struct {
 	bindings *affinity.Memory
 	fleet    *fleet.Fleet
 	pump     *pump.Pump
+	tokens   *tokenizers.Keeper
 	server   *server.Server
 
 	mu       sync.Mutex
@@ -89,15 +92,19 @@ func New(cfg *config.Config, opts Options) (*Service, error) {
 	if s.pump, err = newPump(cfg, s, opts.Logger); err != nil {
 		return nil, err
 	}
+	if s.tokens, err = tokenizers.New(tokenizers.Options{Config: cfg.Tokenize, Fleet: s.fleet, Logger: opts.Logger}); err != nil {
+		return nil, err
+	}
 	meter, err := telemetry.New(opts.Version, s.board, s.fleet, s.bindings)
 	if err == nil {
-		err = meter.AddIndex(s.pump)
+		err = errors.Join(meter.AddIndex(s.pump), meter.AddTokenizers(s.tokens))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
+	answers := prompts.New(prompts.Options{Tokenizer: s.tokens, Index: s.pump, Engines: s.tokens})
 	s.server = server.New(server.Options{
-		Config: cfg, Board: s.board, Fleet: s.fleet, Bindings: s.bindings, Index: s.pump, Clock: clock, Meter: meter, Metrics: meter.Handler(),
+		Config: cfg, Board: s.board, Fleet: s.fleet, Bindings: s.bindings, Prompts: answers, Index: s.pump, Clock: clock, Meter: meter, Metrics: meter.Handler(),
 		Logger: opts.Logger, TLS: certificate, Version: opts.Version,
 	})
 	return s, nil
@@ -158,6 +165,7 @@ func (s *Service) Start(ctx context.Context) error {
 	s.running.Go(func() { s.expire(background) })
 	s.fleet.Start()
 	s.pump.Start()
+	s.tokens.Start()
 	s.running.Go(func() {
 		if err := s.server.Serve(listener); err != nil {
 			s.failed <- fmt.Errorf("serve: %w", err)
@@ -247,6 +255,7 @@ func (s *Service) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Shutdown.TimeoutMillis.Duration())
 	defer cancel()
 	err := s.server.Stop(ctx)
+	s.tokens.Stop()
 	s.pump.Stop()
 	s.fleet.Stop()
 	s.cancel()

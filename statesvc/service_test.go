@@ -27,6 +27,7 @@ import (
 	"github.com/pointsman/pointsman/statesvc"
 	"github.com/pointsman/pointsman/statesvc/config"
 	"github.com/pointsman/pointsman/statesvc/enginetest"
+	"github.com/pointsman/pointsman/statesvc/kvevents/zmqtest"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
@@ -341,4 +342,35 @@ func TestService_isReadyWithEveryEngineDown(t *testing.T) {
 	require.False(t, reply.Workers[0].Healthy)
 	require.Equal(t, a.Address(), reply.Workers[0].Address)
 	require.Contains(t, workers(t, s)[0].ProbeError, "connection refused")
+}
+
+// An engine's own load reports come before its metrics, and its events show in /v1/index.
+func TestService_followsSockets(t *testing.T) {
+	events, load := zmqtest.Start(t, "kv"), zmqtest.Start(t, "load")
+	e := enginetest.Start(t)
+	s := start(t, fastHeader+fmt.Sprintf("fleet: {static: [{id: e1, address: %q, kv: {events: %q, load: %q}}]}\n", e.Address(), events.Endpoint(), load.Endpoint()))
+	deadline := time.Now().Add(20 * time.Second)
+	for load.Subscribers() == 0 || events.Subscribers() == 0 {
+		require.True(t, time.Now().Before(deadline))
+		time.Sleep(time.Millisecond)
+	}
+	frame := append([]byte{0x9b, 0xa8}, "LoadStat\x09\x02\x1e\x64\x00\x05\x3c\x08\x07\x07"...)
+	eventually(t, s, "native load", func(list []workerEntry) bool {
+		load.SendAs(0, frame)
+		l := list[0].Load
+		return l["running"] == 9 && l["waiting_uncached"] == 5 && l["running_capacity"] == 8
+	})
+	events.Publish([]byte{0x92, 0xcb, 0, 0, 0, 0, 0, 0, 0, 0, 0x90})
+	for {
+		resp, err := http.Get("http://" + s.Addr() + "/v1/index")
+		require.NoError(t, err)
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		if strings.Contains(string(body), `"trust":"full"`) {
+			break
+		}
+		require.True(t, time.Now().Before(deadline), "%s", body)
+		time.Sleep(5 * time.Millisecond)
+	}
 }

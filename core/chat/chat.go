@@ -40,6 +40,7 @@ type Facts struct {
 	Brace    int             // offset of the closing brace of the body's object
 	Sampling sampling.Values // what the body has for each sampling field
 	Place    Place           // where sampling fields can be added
+	RidPlace Place           // where a rid can be added
 	// PerPrompt says that sampling parameters are a list, with one entry for each
 	// sequence. Sampling and Place are then not set.
 	PerPrompt bool
@@ -68,6 +69,7 @@ func PeekFields(body string, dialect Dialect, fields *Fields) (Facts, error) {
 	if s.next() != '{' {
 		return r.facts, refuse("the request body must be a JSON object")
 	}
+	open := s.at
 	err := r.read(&s)
 	switch {
 	case s.fault == faultDepth:
@@ -81,6 +83,7 @@ func PeekFields(body string, dialect Dialect, fields *Fields) (Facts, error) {
 	}
 	r.facts.Data = s.data + r.media
 	r.conclude(body)
+	r.placeRid(open)
 	return r.facts, nil
 }
 

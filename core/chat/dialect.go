@@ -53,6 +53,18 @@ func (d Dialect) Sampling() sampling.Set {
 	return 0
 }
 
+// TakesRid reports whether engines of SGLang read the rid of a request in the
+// dialect. The bodies of /v1/responses have a request_id instead, which names the
+// answer to the client, and those of /v1/messages have nothing of the kind.
+func (d Dialect) TakesRid() bool {
+	switch d {
+	case DialectChat, DialectCompletions, DialectGenerate, DialectEmbeddings:
+		return true
+	case DialectNone, DialectResponses, DialectMessages:
+	}
+	return false
+}
+
 // member is one key that routing reads.
 type member uint8
 

@@ -45,6 +45,25 @@ func checkPeek(t *testing.T, body string, d Dialect) {
 	if !facts.PerPrompt && d.Sampling() != 0 {
 		checkPlace(t, body, d, &facts)
 	}
+	if !facts.HasRid && d.TakesRid() {
+		checkRidPlace(t, body, &facts)
+	}
+}
+
+// checkRidPlace adds a rid: the last one of a parser is ours.
+func checkRidPlace(t *testing.T, body string, facts *Facts) {
+	t.Helper()
+	at := facts.RidPlace.At
+	after := body[:at] + facts.RidPlace.Text(`"rid":"ours"`) + body[at:]
+	require.True(t, gjson.Valid(after), after)
+	last := ""
+	gjson.Parse(after).ForEach(func(key, value gjson.Result) bool {
+		if key.Str == "rid" {
+			last = value.Str
+		}
+		return true
+	})
+	require.Equal(t, "ours", last)
 }
 
 // checkPlace adds a member and looks for it.

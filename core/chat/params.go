@@ -8,7 +8,7 @@ import (
 
 // Place is where members can be added to a body without changing its other bytes.
 type Place struct {
-	At         int    // offset into the body: right before a closing brace
+	At         int    // offset into the body: right behind an opening or before a closing brace
 	Open, Shut string // what stands before and after the added members
 }
 
@@ -22,6 +22,21 @@ func inObject(brace, members int) Place {
 		return Place{At: brace}
 	}
 	return Place{At: brace, Open: ","}
+}
+
+// placeRid finds the place of a rid: in front, where little of the body has to be
+// moved for it, unless there is one that is null, which only a later member
+// outdoes.
+func (r *reader) placeRid(open int) {
+	f := &r.facts
+	switch {
+	case r.seen[memberRid]:
+		f.RidPlace = inObject(f.Brace, r.members)
+	case r.members == 0:
+		f.RidPlace = Place{At: open + 1}
+	default:
+		f.RidPlace = Place{At: open + 1, Shut: ","}
+	}
 }
 
 // inParams is the place of sampling members where a body has no sampling_params,

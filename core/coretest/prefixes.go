@@ -10,6 +10,7 @@ import (
 type Prefixes struct {
 	Answer  policy.Lookup
 	depths  map[string]uint64
+	sent    map[string]uint64
 	lookups []string
 }
 
@@ -38,6 +39,17 @@ func (p *Prefixes) Lookup(source string, _ *core.PickRequest) policy.Lookup {
 
 // Depth gives the blocks that the worker's address holds.
 func (p *Prefixes) Depth(_ string, w *core.Worker) uint64 { return p.depths[w.Address] }
+
+// Send notes that an address was sent blocks that it did not hold.
+func (p *Prefixes) Send(address string, blocks uint64) {
+	if p.sent == nil {
+		p.sent = map[string]uint64{}
+	}
+	p.sent[address] += blocks
+}
+
+// Sent gives the blocks that the worker's address was sent.
+func (p *Prefixes) Sent(_ string, w *core.Worker) uint64 { return p.sent[w.Address] }
 
 // Lookups lists the sources that were asked, in order.
 func (p *Prefixes) Lookups() []string { return p.lookups }

@@ -81,6 +81,7 @@ func (r *Request) onResponse(ev *Event) {
 	if ev.Own || ev.Failure || ev.Status < 200 || ev.Status >= 300 {
 		r.leave()
 	}
+	r.noteAnswer(ev)
 	if ev.Own {
 		r.nameWorker("")
 		return
@@ -123,6 +124,10 @@ func (r *Request) onDone(ev *Event) {
 		r.ctx.Fleet.Release(&r.charge, ev.End, ev.Now)
 		r.ctx.Counters.add(ChargesReleased)
 	}
+	abort, needed := r.abortion(ev)
 	r.phase = phaseOver
 	r.ctx.recycle(r)
+	if needed { // after what the request holds was let go of
+		r.effects = append(r.effects, abort)
+	}
 }

@@ -25,6 +25,7 @@ type Context struct {
 	full        bool // receipts keep their full form
 	retry       bool // name spare engines for the host's transport retries
 	naming      bool // name engines to clients
+	aborting    bool // name requests to engines, so that they can be aborted
 	paths       []routedPath
 	generate    string // model of bodies that name none
 
@@ -63,6 +64,7 @@ func NewContext(cfg *spec.Config, router *spec.Router, members *fleet.Fleet, see
 		full:        cfg.Receipts == spec.ReceiptsLog,
 		retry:       cfg.TransportRetry,
 		naming:      cfg.WorkerHeader,
+		aborting:    cfg.Abort != nil,
 		generate:    cfg.GenerateModel,
 		seed:        seed,
 		routeTo:     router.Route,
@@ -158,7 +160,7 @@ func (r *Request) dropEffects() {
 	all := r.effects[:cap(r.effects)]
 	for i := range all {
 		switch e := &all[i]; e.Kind {
-		case EffectSplice, EffectRespond, EffectObserve, EffectBind, EffectFault:
+		case EffectSplice, EffectRespond, EffectObserve, EffectBind, EffectFault, EffectAbort:
 			*e = Effect{}
 		case EffectNone, EffectStrip, EffectPause, EffectContinue, EffectRoute, EffectReceipt, EffectWorker:
 		}
@@ -195,25 +197,27 @@ type Request struct {
 	ttft     target[uint64]
 	tps      target[float64]
 
-	charge  fleet.Charge
-	named   [1 + maxSpares]*core.Worker // engines in the endpoint header, in order
-	insert  insertion                   // into the body
-	spares  int                         // of named, beside the chosen one
-	receipt receipt.Summary
-	bucket  core.BucketRequest
-	walk    walk
-	ordinal uint64        // of the context's selections
-	memo    *memo         // nil when nothing outside the context is needed
-	memory  *memo         // of this or a former request, for reuse
-	path    *history.Path // of the prompt; nil when no policy asks for it
-	steps   *history.Path // of this or a former request, for reuse
-	match   history.Match // of the path, once a policy asked
-	learned bool          // the shelf was asked
-	mark    history.Mark
-	sent    *core.Worker // whose entry the mark is of, nil for none
-	pcg     rand.PCG
-	rand    *rand.Rand // over pcg, for the life of the object
-	effects []Effect
+	charge   fleet.Charge
+	named    [1 + maxSpares]*core.Worker // engines in the endpoint header, in order
+	defaults Insertion                   // of sampling parameters, into the body
+	rid      rid
+	inserts  [2]Insertion // all of them
+	spares   int          // of named, beside the chosen one
+	receipt  receipt.Summary
+	bucket   core.BucketRequest
+	walk     walk
+	ordinal  uint64        // of the context's selections
+	memo     *memo         // nil when nothing outside the context is needed
+	memory   *memo         // of this or a former request, for reuse
+	path     *history.Path // of the prompt; nil when no policy asks for it
+	steps    *history.Path // of this or a former request, for reuse
+	match    history.Match // of the path, once a policy asked
+	learned  bool          // the shelf was asked
+	mark     history.Mark
+	sent     *core.Worker // whose entry the mark is of, nil for none
+	pcg      rand.PCG
+	rand     *rand.Rand // over pcg, for the life of the object
+	effects  []Effect
 }
 
 // phase is how far a request has come.

@@ -36,6 +36,7 @@ const (
 	UnboundRejected    // likewise: the bound engines' version group was at its limits
 	BindingsRemembered // followed from memory while the service was not there
 	UsedDropped        // used bindings not reported: more than one sync takes
+	AbortsAsked        // unfinished requests that an engine was told to end
 	SamplingUnseen     // requests of governed models whose body was not seen
 	HistoryShared      // conversations taken over from another context of the proxy
 	HistoryImported    // runs taken over from syncs
@@ -89,6 +90,7 @@ func (c Counter) Name() string {
 		UnboundRejected:     "pointsman_unbound_total_cause=rejected",
 		BindingsRemembered:  "pointsman_bindings_remembered_total",
 		UsedDropped:         "pointsman_used_bindings_dropped_total",
+		AbortsAsked:         "pointsman_aborts_total",
 		SamplingUnseen:      "pointsman_sampling_unseen_total",
 		HistoryShared:       "pointsman_history_shared_total",
 		HistoryImported:     "pointsman_history_imported_total",

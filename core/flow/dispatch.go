@@ -35,6 +35,7 @@ func (r *Request) dispatch(now core.Instant, chosen *bucket.Bucket, picked bucke
 	if r.ctx.retry {
 		r.chooseSpares(chosen)
 	}
+	r.nameRequest(pick.Worker)
 	r.splice()
 	r.effects = append(r.effects, Effect{Kind: EffectRoute, Endpoint: r.endpoint()})
 	r.emit(EffectContinue)

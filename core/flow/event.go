@@ -83,23 +83,32 @@ const (
 	EffectPause               // hold the request until the next effect
 	EffectContinue            // let the request go on, resuming it if held
 	EffectRoute               // set the endpoint header
-	EffectSplice              // put Text into the request body at Offset; content-length follows
+	EffectSplice              // put Insertions into the request body; content-length follows
 	EffectRespond             // answer the client; the request goes no further
 	EffectObserve             // ask the state service about this request
 	EffectBind                // compare-and-bind a placement
 	EffectReceipt             // the decision is complete; Request.Receipt has it
 	EffectFault               // log Fault: a person must look into it
+	EffectAbort               // tell the engine at Endpoint to end the request of the rid Text; nobody waits for its answer
 	EffectWorker              // name the engine Text to the client in its response headers, none when it is empty
 )
+
+// Insertion is text to be put into a body.
+type Insertion struct {
+	At   int // offset into the body as EventBody gave it
+	Text string
+}
 
 // Effect is one thing the host must do.
 type Effect struct {
 	Kind     EffectKind
-	Endpoint string   // EffectRoute: literal ip:port, or several with commas between
-	Offset   int      // EffectSplice: into the body as EventBody gave it
-	Text     string   // EffectSplice, EffectWorker
+	Endpoint string   // EffectRoute and EffectAbort: literal ip:port, in EffectRoute also several with commas between
+	Text     string   // EffectWorker, EffectAbort
 	Response Response // EffectRespond
 	Fault    error    // EffectFault: may name engines, so it is never sent to a client
+
+	// EffectSplice: in order of their places, valid until the request's next event.
+	Insertions []Insertion
 
 	// EffectObserve and EffectBind. The messages are valid until the request's
 	// next event. Call numbers are never repeated within a context.

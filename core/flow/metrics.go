@@ -57,6 +57,7 @@ func meanings() []Family {
 		{Name: "pointsman_used_bindings_dropped_total", Meaning: "Uses of bindings not reported, so not prolonging them, because one report takes no more."},
 		{Name: "pointsman_sampling_violations_total", Meaning: "Sampling parameters that requests were refused for, every one of a request counted."},
 		{Name: "pointsman_sampling_unseen_total", Meaning: "Requests for a model with a sampling contract whose body the host did not show, so nobody held them to it."},
+		{Name: "pointsman_aborts_total", Meaning: "Requests that ended before their answer, whose engine was told to end them too. Whether it did is not known."},
 		{Name: "pointsman_charges_released_total", Meaning: "In-flight charges given back. Less than `routed` by what is in flight."},
 		{Name: "pointsman_engine_failures_total", Meaning: "Requests that failed by an engine's fault: not reached, broke off, timed out, or answered with a status that counts against its breaker."},
 	}

@@ -15,17 +15,12 @@ type parameters struct {
 	values    sampling.Values
 	place     chat.Place
 	perPrompt bool
+	rid       ridRoom
 	seen      bool // there was a body
 }
 
 func parametersOf(dialect chat.Dialect, facts *chat.Facts) parameters {
-	return parameters{dialect, facts.Sampling, facts.Place, facts.PerPrompt, true}
-}
-
-// insertion is text to be put into the body.
-type insertion struct {
-	at   int
-	text string
+	return parameters{dialect, facts.Sampling, facts.Place, facts.PerPrompt, roomOf(dialect, facts), true}
 }
 
 // govern holds a request to the sampling contract of its model: it notes what the
@@ -53,17 +48,13 @@ func (r *Request) govern(model string, p *parameters) bool {
 		r.refuse(CodeSamplingViolation, fmt.Sprintf("%s must be %s for this model", strconv.Quote(first.String()), contract.Wants(first)))
 		return false
 	}
+	if n, given := contract.Given(sampling.N, &p.values, known); given && n > 1 {
+		p.rid.free = false // the engine is going to know the request by more names
+	}
 	if members := contract.Missing(&p.values, known); members != "" {
-		r.insert = insertion{p.place.At, p.place.Text(members)}
+		r.defaults = Insertion{p.place.At, p.place.Text(members)}
 	}
 	return true
-}
-
-// splice has the host put what the body must be given into it.
-func (r *Request) splice() {
-	if r.insert.text != "" {
-		r.effects = append(r.effects, Effect{Kind: EffectSplice, Offset: r.insert.at, Text: r.insert.text})
-	}
 }
 
 // adapted follows an adapter that a body names beside its model, where the fleet

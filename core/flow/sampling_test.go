@@ -2,6 +2,7 @@ package flow
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,7 +36,7 @@ func spliced(t *testing.T, body string, effects []Effect) string {
 	t.Helper()
 	require.NotEmpty(t, effects)
 	if e := effects[0]; e.Kind == EffectSplice {
-		body = body[:e.Offset] + e.Text + body[e.Offset:]
+		body = inserted(body, e.Insertions)
 		effects = effects[1:]
 	}
 	require.Equal(t, []EffectKind{EffectRoute, EffectContinue, EffectReceipt}, kinds(effects))
@@ -165,4 +166,12 @@ func TestSampling_in_header_only_mode(t *testing.T) {
 	ev.Path, ev.ModelHeader = "/generate", "other"
 	require.Equal(t, []EffectKind{EffectStrip, EffectRoute, EffectContinue, EffectReceipt}, kinds(r.Step(&ev)))
 	require.Equal(t, "m", r.Receipt().Model, "the configured model, whatever the header says")
+}
+
+// inserted puts insertions into a body, as hosts do.
+func inserted(body string, insertions []Insertion) string {
+	for _, in := range slices.Backward(insertions) {
+		body = body[:in.At] + in.Text + body[in.At:]
+	}
+	return body
 }

@@ -51,6 +51,7 @@ func (r *Request) route(now core.Instant, a ask) {
 	if !r.govern(route.Model, &a.parameters) {
 		return
 	}
+	r.rid.room = a.parameters.rid
 	route = r.adapted(route, a.adapter)
 	r.seed()
 	r.bucket = core.BucketRequest{

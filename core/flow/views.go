@@ -60,6 +60,14 @@ func (v *Views) Depth(source string, w *core.Worker) uint64 {
 	return m.lookups[at].depth(w.ID)
 }
 
+// Sent gives how much an engine was sent lately that it did not hold.
+func (v *Views) Sent(source string, w *core.Worker) uint64 {
+	if source == policy.SourceHistory && v.request != nil && v.request.ctx.past != nil {
+		return v.request.ctx.past.table.Sent(w)
+	}
+	return 0
+}
+
 // outcomeOf reads an answer. A hit without a query makes no sense.
 func outcomeOf(l *wire.Lookup) policy.LookupOutcome {
 	switch l.Outcome {

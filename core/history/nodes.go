@@ -33,7 +33,11 @@ func (n *node) follow(way uint32) {
 	n.known++
 }
 
-func (n *node) shared() bool { return n.known == sharedWays }
+// shared reports whether the boundary is shared, with a prompt that goes on in
+// some way: that one counts as well.
+func (n *node) shared(way uint32) bool {
+	return n.known == sharedWays || n.known == sharedWays-1 && n.ways[0] != way && n.ways[1] != way
+}
 
 // nodes is all boundaries, found by their hash. Index 0 is none.
 type nodes struct {

@@ -110,11 +110,19 @@ func (o *oracle) depth(w int, messages []string) (depth int) {
 }
 
 func (o *oracle) shared(messages []string) (shared int) {
-	for _, b := range boundaries(messages) {
+	list := boundaries(messages)
+	for at, b := range list {
 		if !o.holds(b) {
 			break
 		}
-		if len(o.ways[b]) >= 3 {
+		ways, way := len(o.ways[b]), "its own ending"
+		if at+1 < len(list) {
+			way = list[at+1]
+		}
+		if !o.ways[b][way] {
+			ways++
+		}
+		if ways >= 3 {
 			shared = len(b)
 		}
 	}

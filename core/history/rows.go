@@ -15,12 +15,13 @@ type row struct {
 	oldest     uint32 // holder
 	count      int
 	bytes      uint64
+	sent       uint64 // bytes that it did not hold before, fewer of older ones
 	capacity   capacity
 	epoch      uint32 // of the lookup that depth is of
 	depth      uint32 // bytes
 }
 
-const rowBytes = 88
+const rowBytes = 96
 
 // capacity is the bytes of prompts an engine can cache; unknown is no bound.
 type capacity struct{ bytes core.Count }

@@ -22,10 +22,12 @@ type Table struct {
 	limit   int
 	ordinal uint32 // of the last entry made
 	epoch   uint32 // of the last lookup
+	counted int    // dispatches since sent counts were halved
 	hand    int    // where the last victim was found
 	nodes   nodes
 	holders holders
-	rows    []row // by core.Worker.Slot
+	rows    []row           // by core.Worker.Slot
+	found   []core.WorkerID // by the last lookup
 }
 
 // New makes a table of at most so many entries, one for each boundary and engine;
@@ -53,11 +55,17 @@ type Mark struct{ ordinal uint32 }
 // not known to hold, p.Len() when it held all.
 func (t *Table) Enter(w *core.Worker, p *Path, capacity core.Count) (mark Mark, fresh int) {
 	s := p.steps(0, p.Len())
-	// No two endings here are known to be of the same conversation, so a prompt
-	// that is sent again and again is shared too.
-	s.ending = (t.ordinal + 1) * 0x9e3779b1
-	return t.enter(w, s, capacity)
+	s.ending = ending(t.ordinal + 1)
+	mark, fresh = t.enter(w, s, capacity)
+	if mark.ordinal != 0 {
+		t.count(w.Slot, s.sizes[fresh:])
+	}
+	return mark, fresh
 }
+
+// ending is the way on of a prompt that ends here. No two endings are known to be
+// of the same conversation, so a prompt that is sent again and again is shared too.
+func ending(ordinal uint32) uint32 { return ordinal * 0x9e3779b1 }
 
 // Learn notes that an engine was sent a prompt that ended at a boundary of this
 // one. It is what another context knows.
@@ -119,6 +127,35 @@ func (t *Table) begin() {
 	}
 }
 
+// halfLife is after how many dispatches for each engine what they were sent before
+// counts half.
+const halfLife = 64
+
+// count notes what an engine was sent that it did not hold.
+func (t *Table) count(r int, sizes []uint16) {
+	for _, size := range sizes {
+		t.rows[r].sent += uint64(size)
+	}
+	if t.counted++; t.counted < halfLife*len(t.rows) {
+		return
+	}
+	t.counted = 0
+	for i := range t.rows {
+		t.rows[i].sent /= 2
+	}
+}
+
+// Sent is how many bytes were entered lately for an engine that did not hold them.
+// Of what is older a part is counted, so it compares engines and measures none.
+// What others sent is not in it: they see to their own balance, and late news would
+// make all of them favour the same engine.
+func (t *Table) Sent(w *core.Worker) uint64 {
+	if w.Slot < 0 || w.Slot >= len(t.rows) || !t.rows[w.Slot].is(w) {
+		return 0
+	}
+	return t.rows[w.Slot].sent
+}
+
 // Leave takes back what a dispatch entered: the engine refused it. What others
 // have used since stays.
 func (t *Table) Leave(w *core.Worker, p *Path, m Mark) {
@@ -155,14 +192,17 @@ func (t *Table) Lookup(p *Path) Match {
 			t.rows[i].epoch = 0
 		}
 	}
+	t.found = t.found[:0]
 	m := Match{Bytes: p.total}
+	s := p.steps(0, p.Len())
+	s.ending = ending(t.ordinal + 1)
 	for at, hash := range p.hashes {
 		node := t.nodes.find(hash)
 		if node == 0 {
 			break
 		}
 		n := &t.nodes.list[node]
-		if m.Found = true; n.shared() {
+		if m.Found = true; n.shared(s.way(at)) {
 			m.Shared = uint64(p.ends[at])
 		}
 		m.Deepest = max(m.Deepest, uint64(t.reach(p, n, at)))
@@ -181,13 +221,19 @@ func (t *Table) reach(p *Path, n *node, at int) (deepest uint32) {
 			end = p.ends[answer]
 		}
 		r := &t.rows[holder.row]
-		if r.epoch != t.epoch || r.depth < end {
-			r.epoch, r.depth = t.epoch, end
+		if r.epoch != t.epoch {
+			r.epoch, r.depth = t.epoch, 0
+			t.found = append(t.found, r.id)
 		}
+		r.depth = max(r.depth, end)
 		deepest = max(deepest, end)
 	}
 	return deepest
 }
+
+// Holders are the engines that hold some of the prompt last looked up, valid until
+// the next lookup.
+func (t *Table) Holders() []core.WorkerID { return t.found }
 
 // Depth is how many bytes of the prompt last looked up an engine holds.
 func (t *Table) Depth(w *core.Worker) uint64 {

@@ -25,6 +25,8 @@ type CacheAware struct {
 	gated   []holder
 	pool    []*core.Worker
 	sharers []*core.Worker
+	sample  sampler
+	busy    mean
 }
 
 // holder is one engine that holds enough of the prompt.

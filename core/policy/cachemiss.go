@@ -12,8 +12,13 @@ func (p *CacheAware) miss(engines []*core.Worker, req *core.PickRequest) (core.P
 	if len(pool) > 1 && req.Rand == nil {
 		return core.Pick{}, noRandomSource(p.Name())
 	}
-	if sharing := p.sharing(engines, req.Now); len(sharing) > 0 {
-		return p.share(sharing, req)
+	if p.caching.Private {
+		p.busy = p.meanOf(engines, req.Rand)
+		if sharing := p.sharing(engines, req.Now); len(sharing) > 0 {
+			if pick, found, err := p.share(sharing, req); found {
+				return pick, err
+			}
+		}
 	}
 	w, side := p.sampled(pool, req)
 	pick := core.Pick{Worker: w, Reason: p.missReason(), Matched: p.heldBy(w, req.Input), Cache: p.missDecision(allQueued)}
@@ -22,7 +27,10 @@ func (p *CacheAware) miss(engines []*core.Worker, req *core.PickRequest) (core.P
 
 // sampled chooses by pressure from a sample, or from all where they are no more.
 func (p *CacheAware) sampled(pool []*core.Worker, req *core.PickRequest) (*core.Worker, pressure.Side) {
-	if p.caching.MinLoadChoices < len(pool) {
+	switch {
+	case p.caching.Private:
+		return p.spread(pool, req)
+	case p.caching.MinLoadChoices < len(pool):
 		return p.fallback.choose(pool, req)
 	}
 	return p.least(pool, req)

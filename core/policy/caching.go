@@ -17,8 +17,12 @@ const (
 	DefaultCandidateMaxWorkers = 32
 	DefaultSwitchMargin        = 1024 // tokens
 	DefaultMinLoadChoices      = 2
-	DefaultGuardTokens         = 1024
-	DefaultGuardRel            = 1.5
+	// DefaultPrivateChoices is MinLoadChoices with private matching. Engines are then
+	// told apart by what this context sent them, which it knows exactly, and the more
+	// are compared the evener it gets; of old news, two is enough.
+	DefaultPrivateChoices = 8
+	DefaultGuardTokens    = 1024
+	DefaultGuardRel       = 1.5
 )
 
 // Caching says when a prefix that an engine holds decides, and when it does not.

@@ -1,6 +1,11 @@
 package policy
 
-import "github.com/pointsman/pointsman/core"
+import (
+	"math/rand/v2"
+
+	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/core/pressure"
+)
 
 // counted is how many of the tokens that an engine holds count towards a hit: with
 // private matching, only those beyond the part that many prompts share.
@@ -11,23 +16,13 @@ func (p *CacheAware) counted(matched, input, depth uint64) uint64 {
 	return held(input, depth-min(depth, p.lookup.Shared), p.lookup.Blocks)
 }
 
-// sharing lists the engines worth going to for a prompt's shared part: those that
-// hold enough, have no queue and no more in flight than the mean and one (design
-// section 5b), and of these the ones that hold the most, within the switch margin.
-// Where many hold a prompt, load then decides; where few do, the next ones come in
-// as soon as these have more to do than others.
+// sharing lists the engines that hold enough of a prompt's shared part and have no
+// queue, and of these the ones that hold the most, within the switch margin.
 func (p *CacheAware) sharing(engines []*core.Worker, now core.Instant) []*core.Worker {
-	if len(p.shares) == 0 {
-		return nil
-	}
-	n, all := uint64(len(engines)), uint64(0)
-	for _, w := range engines {
-		all += p.loads.Inflight(w)
-	}
 	var most uint64
 	kept := p.shares[:0]
 	for _, s := range p.shares {
-		if w := engines[s.at]; p.loads.Inflight(w)*n <= all+n && !p.queued(w, now) {
+		if !p.queued(engines[s.at], now) {
 			kept, most = append(kept, s), max(most, s.matched)
 		}
 	}
@@ -39,10 +34,78 @@ func (p *CacheAware) sharing(engines []*core.Worker, now core.Instant) []*core.W
 	return p.sharers
 }
 
-// share takes one of the engines that hold the shared part, by pressure.
-// Admission is asked about the one chosen.
-func (p *CacheAware) share(sharing []*core.Worker, req *core.PickRequest) (core.Pick, error) {
-	w, side := p.sampled(sharing, req)
-	pick := core.Pick{Worker: w, Reason: core.ReasonSharedPrefix, Matched: p.heldBy(w, req.Input), Cache: core.CacheHit}
-	return p.check(pick, side, req)
+// share takes one of the engines that hold the shared part, unless it has more in
+// flight than the mean and one (design section 5b): found is false then. Where many
+// hold a prompt, load decides; where few do, the next ones come in as soon as these
+// have more to do than others. Admission is asked about the one chosen.
+func (p *CacheAware) share(sharing []*core.Worker, req *core.PickRequest) (pick core.Pick, found bool, err error) {
+	w, side := p.spread(sharing, req)
+	if p.busy.above(side.Inflight) {
+		return core.Pick{}, false, nil
+	}
+	pick, err = p.check(core.Pick{Worker: w, Reason: core.ReasonSharedPrefix, Matched: p.heldBy(w, req.Input), Cache: core.CacheHit}, side, req)
+	return pick, true, err
 }
+
+// spread takes the less busy of a few engines drawn at random. What a conversation
+// costs comes later, and all of it to the same engine, while the requests in flight
+// tell of this moment and, of other contexts, of some moments ago. So engines whose
+// in-flight differs by little are told apart by what this context sent them lately.
+func (p *CacheAware) spread(pool []*core.Worker, req *core.PickRequest) (*core.Worker, pressure.Side) {
+	p.sample.begin(len(pool), req.Rand)
+	best := pool[p.sample.next()]
+	lowest := p.observe(best, req.Now)
+	for range min(p.caching.MinLoadChoices, len(pool)) - 1 {
+		w := pool[p.sample.next()]
+		if side := p.observe(w, req.Now); p.busier(best, lowest, w, side, req.Stage) {
+			best, lowest = w, side
+		}
+	}
+	p.sample.end()
+	return best, lowest
+}
+
+// busier reports whether an engine is busier than another. Complete reports decide
+// where both have one.
+func (p *CacheAware) busier(w *core.Worker, side pressure.Side, than *core.Worker, other pressure.Side, stage core.Stage) bool {
+	if side.Report != nil && other.Report != nil && side.Report.Native() && other.Report.Native() {
+		if order := pressure.Compare(stage, side, other); order != 0 {
+			return order > 0
+		}
+	}
+	if max(side.Inflight, other.Inflight)-min(side.Inflight, other.Inflight) > p.busy.slack() {
+		return side.Inflight > other.Inflight
+	}
+	return p.prefixes.Sent(p.caching.Source, w) > p.prefixes.Sent(p.caching.Source, than)
+}
+
+// mean is the requests in flight of some engines.
+type mean struct{ all, n uint64 }
+
+// meanSample is how many engines the mean of a group is taken over. It decides
+// between much and little only, and to ask a thousand engines costs more than all
+// the rest of a pick.
+const meanSample = 16
+
+// meanOf is that of the candidates, of many those of a sample.
+func (p *CacheAware) meanOf(engines []*core.Worker, r *rand.Rand) mean {
+	m := mean{n: uint64(min(len(engines), meanSample))}
+	if len(engines) <= meanSample {
+		for _, w := range engines {
+			m.all += p.loads.Inflight(w)
+		}
+		return m
+	}
+	p.sample.begin(len(engines), r)
+	for range meanSample {
+		m.all += p.loads.Inflight(engines[p.sample.next()])
+	}
+	p.sample.end()
+	return m
+}
+
+// above reports whether an engine has more in flight than the mean and one.
+func (m mean) above(inflight uint64) bool { return inflight > (m.all+m.n)/m.n }
+
+// slack is the difference in flight that decides by itself: one and half the mean.
+func (m mean) slack() uint64 { return 1 + m.all/m.n/2 }

@@ -77,13 +77,44 @@ func TestPrivate_shared_part_attracts(t *testing.T) {
 // passed over.
 func TestPrivate_deeper_shared_part_first(t *testing.T) {
 	k := newKitchen(t, 4).hold(15, 60, 62, 30).private(70)
-	k.caching.MinLoadChoices = 4
-	k.loads.SetInflight(k.engines[2], 1)
-	k.wants(1, core.ReasonSharedPrefix, core.CacheHit)
+	for range 10 {
+		pick, err := k.pick()
+		require.NoError(t, err)
+		require.Equal(t, core.ReasonSharedPrefix, pick.Reason)
+		require.GreaterOrEqual(t, pick.Matched.N, uint64(6000))
+	}
 }
 
-// A burst with one shared prompt piles up nowhere: no engine has more than the
-// mean and two.
+// Engines about as busy are told apart by what they were sent lately, others by
+// what they have in flight, and all by complete reports where there are any.
+func TestPrivate_what_was_sent_decides_between_equals(t *testing.T) {
+	k := newKitchen(t, 2).hold(50, 50).private(50)
+	k.prefixes.Send("w0000", 9)
+	k.wants(1, core.ReasonSharedPrefix, core.CacheHit)
+	k.loads.SetInflight(k.engines[1], 1)
+	k.wants(1, core.ReasonSharedPrefix, core.CacheHit)
+	k.loads.SetInflight(k.engines[1], 2)
+	k.wants(0, core.ReasonSharedPrefix, core.CacheHit)
+	k.loads.SetInflight(k.engines[0], 8)
+	k.loads.SetInflight(k.engines[1], 10)
+	k.wants(1, core.ReasonSharedPrefix, core.CacheHit)
+	k.loads.SetInflight(k.engines[0], 1)
+	k.loads.SetInflight(k.engines[1], 0)
+	k.pressed(0, 5000)
+	k.wants(0, core.ReasonSharedPrefix, core.CacheHit)
+}
+
+// So are engines that hold nothing.
+func TestPrivate_miss(t *testing.T) {
+	k := newKitchen(t, 2).private(0)
+	k.prefixes.Answer = policy.Lookup{Outcome: policy.LookupMiss}
+	k.prefixes.Send("w0000", 9)
+	k.wants(1, core.ReasonNoCacheCandidate, core.CacheMiss)
+	k.prefixes.Send("w0001", 10)
+	k.wants(0, core.ReasonNoCacheCandidate, core.CacheMiss)
+}
+
+// A burst with one shared prompt spreads over all engines.
 func TestPrivate_hot_prompt_spreads(t *testing.T) {
 	k := newKitchen(t, 8).hold(50).private(50)
 	p := cacheAware(t, k.caching, k.limits, k.loads, k.prefixes)
@@ -92,9 +123,10 @@ func TestPrivate_hot_prompt_spreads(t *testing.T) {
 		w := take(t, p, k.engines, k.req)
 		k.loads.Charge(w)
 		k.prefixes.Hold(w.Address, 50)
+		k.prefixes.Send(w.Address, 1)
 	}
 	for _, w := range k.engines {
-		require.LessOrEqual(t, k.loads.Inflight(w), uint64(10), w.ID)
+		require.InDelta(t, 8, k.loads.Inflight(w), 2, "%s", w.ID)
 	}
 }
 

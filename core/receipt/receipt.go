@@ -250,12 +250,13 @@ func (s *Summary) appendResult(b []byte) []byte {
 	b = append(b, s.Chosen...)
 	b = append(b, " by "...)
 	b = append(b, s.Reason.String()...)
-	if s.Matched.Known {
-		b = append(b, " holding "...)
-		b = strconv.AppendUint(b, s.Matched.N, 10)
-	}
 	b = append(b, " of "...)
 	b = strconv.AppendInt(b, int64(s.considered), 10)
+	if s.Matched.Known {
+		b = append(b, ", holding "...)
+		b = strconv.AppendUint(b, s.Matched.N, 10)
+		b = append(b, " tokens"...)
+	}
 	b = append(b, " ["...)
 	for i, c := range s.candidates[:s.listed] {
 		if i > 0 {

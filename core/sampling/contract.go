@@ -110,7 +110,7 @@ func (c *Contract) Violated(values *Values) (broken Set) {
 func (c *Contract) Missing(values *Values, known Set) string {
 	var text []byte
 	for f := range FieldCount {
-		if c.texts[f] == "" || values[f].Kind != Absent || !known.Has(f) {
+		if _, given := c.Given(f, values, known); !given {
 			continue
 		}
 		if len(text) > 0 {
@@ -119,6 +119,15 @@ func (c *Contract) Missing(values *Values, known Set) string {
 		text = append(text, c.texts[f]...)
 	}
 	return string(text)
+}
+
+// Given is the value that Missing has a body be given for a field, false when it
+// is given none.
+func (c *Contract) Given(f Field, values *Values, known Set) (float64, bool) {
+	if c.texts[f] == "" || values[f].Kind != Absent || !known.Has(f) {
+		return 0, false
+	}
+	return c.rules[f].Min, true
 }
 
 // Wants says in words what the contract takes for a field.

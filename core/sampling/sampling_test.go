@@ -226,3 +226,21 @@ func FuzzContract(f *testing.F) {
 		require.Empty(t, c.Missing(&after, All))
 	})
 }
+
+func TestContract_given(t *testing.T) {
+	var rules Rules
+	rules[N], rules[TopP] = Rule{Kind: Fixed, Min: 4, Max: 4}, Rule{Kind: Band, Min: 0.5, Max: 1}
+	c, err := New(rules, false)
+	require.NoError(t, err)
+	var values Values
+	n, given := c.Given(N, &values, All)
+	require.True(t, given)
+	require.InDelta(t, 4, n, 0)
+	_, given = c.Given(TopP, &values, All)
+	require.False(t, given, "a band gives nothing")
+	_, given = c.Given(N, &values, All&^Of(N))
+	require.False(t, given, "the dialect has no such field")
+	values.Note("n", "2")
+	_, given = c.Given(N, &values, All)
+	require.False(t, given)
+}

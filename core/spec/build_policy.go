@@ -84,7 +84,9 @@ func (p *Policy) caching() policy.Caching {
 	if p.Source != "" {
 		c.Source = p.Source
 	}
-	c.Private = c.Source == policy.SourceHistory
+	if c.Private = c.Source == policy.SourceHistory; c.Private {
+		c.MinLoadChoices = policy.DefaultPrivateChoices
+	}
 	c.MinMatchedTokens = valueOr(p.MinMatchedTokens, c.MinMatchedTokens)
 	c.MinMatchRatio = valueOr(p.MinMatchRatio, c.MinMatchRatio)
 	c.CandidateMinWorkers = valueOr(p.CandidateMinWorkers, c.CandidateMinWorkers)

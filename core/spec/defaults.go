@@ -25,6 +25,9 @@ const (
 	ReceiptsLog = "log"
 )
 
+// EngineSGLang is the choice of Worker.Engine.
+const EngineSGLang = "sglang"
+
 // Choices of Policy.Type.
 const (
 	PolicyRoundRobin     = "round_robin"
@@ -80,7 +83,8 @@ const (
 	DefaultBodyTimeout = 60_000
 	DefaultSync        = 200 // design section 4
 	DefaultSyncTimeout = 1_000
-	DefaultCallTimeout = 150 // of a call that a request waits for
+	DefaultCallTimeout = 150   // of a call that a request waits for
+	DefaultAbort       = 5_000 // engine-selection.md 13.2
 	maxDuration        = 24 * 60 * 60 * 1000
 	maxLabel           = 256 // bytes; what the state service takes unless told otherwise
 )
@@ -102,6 +106,11 @@ func Defaults(cfg *Config) *Config {
 	}
 	number(&c.MaxBodyBytes, MaxBody)
 	number(&c.BodyTimeoutMillis, DefaultBodyTimeout)
+	if c.Abort != nil {
+		a := *c.Abort
+		number(&a.TimeoutMillis, DefaultAbort)
+		c.Abort = &a
+	}
 	if c.State != nil {
 		s := *c.State
 		set(&s.Authority, s.Cluster)

@@ -42,7 +42,7 @@ func (c *Config) Static() []core.Worker {
 		stage, _ := core.ParseStage(w.Role)
 		list = append(list, core.Worker{
 			ID: core.WorkerID(w.id()), Address: w.Address, Models: w.Models, Stage: stage,
-			Version: w.VersionGroup, Services: w.Services,
+			Version: w.VersionGroup, Services: w.Services, Aborts: w.Engine == EngineSGLang,
 		})
 	}
 	return list

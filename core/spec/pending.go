@@ -2,11 +2,15 @@ package spec
 
 import "github.com/pointsman/pointsman/core/policy"
 
-// fed lists the prefix sources that something feeds: a line is added once the
-// state service does. Until then a configuration that names another one, or none
-// and so the default, is refused.
+// SourceRemote is the prefix source that an indexer outside the state service
+// would be (engine-selection.md 11).
+const SourceRemote = "remote"
+
+// fed lists the prefix sources that something feeds: a line is added once
+// something does. A configuration that names another one is refused.
 func fed() []string {
 	return []string{
+		policy.DefaultPrefixSource,
 		policy.SourceHistory,
 	}
 }

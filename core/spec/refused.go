@@ -36,6 +36,8 @@ func refusedKey(key string) (refusal, bool) {
 		return refusal{"is dropped: a session is bound in each bucket and stage, there are no global modes", "leave it out"}, true
 	case "worker_ids", "worker_services":
 		return refusal{"belongs to a group", `write it into "plain", "prefill" or "decode"`}, true
+	case "engine":
+		return refusal{"belongs to a worker", `write it into "workers": [{...}]; of others the state service finds it out`}, true
 	case "version_group", "services":
 		return refusal{"belongs to a worker", `write it into "workers": [{...}], or into the state service's configuration`}, true
 	case "kv_indexer", "dp_aware", "observe_max_body":

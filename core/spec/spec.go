@@ -41,6 +41,9 @@ type Config struct {
 	// answered. A header of that name from an engine does not pass. Answers of the
 	// router itself, and of requests it does not route, carry none.
 	WorkerHeader bool `json:"worker_header"`
+	// Abort has engines told of requests that end before their answer does. Default:
+	// they are not, and find out by the closed connection alone.
+	Abort *Abort `json:"abort"`
 	// Paths are the routed request paths. Default: /v1/chat/completions and
 	// /v1/completions. /generate, /v1/responses, /v1/messages and /v1/embeddings
 	// can be added; core/chat/README.md says what is read of each.
@@ -58,7 +61,7 @@ type Config struct {
 	// Receipts says where decision records go: off (default) or log.
 	Receipts string `json:"receipts"`
 	// Seed makes every choice of every context repeatable. Not for production:
-	// contexts then choose alike.
+	// contexts then choose alike, and give requests the same rids.
 	Seed *uint64 `json:"seed"`
 	// Session says what carries the key of a session. Default header:
 	// x-session-id.
@@ -109,6 +112,22 @@ type State struct {
 	BindTimeoutMillis *uint64 `json:"bind_timeout_ms"`
 }
 
+// Abort says how engines are told to end a request, which frees its place and its KV
+// memory at once (engine-selection.md 12.4, 13.2). The filter gives requests to
+// engines that can be told so, those of SGLang, a rid of its own; not those that have
+// one, nor those that ask for several answers, nor in paths whose bodies have no rid.
+// When the client leaves, the host gives the engine up, or the engine breaks off,
+// that rid is named to the engine in POST /abort_request with the request's own
+// authorization header. Nothing waits for that call or its outcome.
+type Abort struct {
+	// Cluster is the host's cluster of the engines. It must choose its host by the
+	// header x-pointsman-endpoint, as the one that requests are routed to does.
+	// Required.
+	Cluster string `json:"cluster"`
+	// TimeoutMillis bounds one such call. Default 5000.
+	TimeoutMillis *uint64 `json:"timeout_ms"`
+}
+
 // Breaker tunes the circuit breaker (engine-selection.md 14.3).
 type Breaker struct {
 	// Threshold is the number of consecutive failures that open it. Default 3.
@@ -132,6 +151,9 @@ type Worker struct {
 	VersionGroup string `json:"version_group"`
 	// Services are the Kubernetes Services the engine is behind, namespace/name.
 	Services []string `json:"services"`
+	// Engine is sglang where the engine is told of requests to abort. Default: it is
+	// not known to be.
+	Engine string `json:"engine"`
 }
 
 // Model is the routing of one model.

@@ -84,6 +84,7 @@ func (v *validator) root() {
 		v.between("breaker.cool_down_ms", b.CoolDownMillis, 1, maxDuration)
 	}
 	v.state()
+	v.abort()
 	if v.whole.fleet && c.State == nil && len(c.Workers) == 0 {
 		v.add("state", "is not set and there are no workers: nothing to route to", `set "state" or "workers"`)
 	}

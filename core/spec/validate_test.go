@@ -142,7 +142,7 @@ func TestValidate_groups_and_policies(t *testing.T) {
 		{`"policy": {"type": "score_policy"}`, `.policy.type: "score_policy" is dropped: policies do not add up scores; use power_of_two`},
 		{`"policy": {"type": "legacy_host_affinity"}`, `.policy.type: "legacy_host_affinity" is dropped; use power_of_two on decode groups`},
 		{`"policy": {"type": "power_of_n"}`, `.policy.type: "power_of_n" is spelled power_of_two here; use "type": "power_of_two" with "choices"`},
-		{`"policy": {"type": "cache_aware"}`, `.policy.source: "local" is not fed in this version; write "source": "history"`},
+		{`"policy": {"type": "cache_aware"}`, `.policy.source: "local" is looked up in the state service, and there is no "state"; write "state": {"cluster": ...}, or "source": "history", which needs none`},
 		{`"policy": {"type": "random", "choices": 2}`, `.policy.choices: has no effect on random; leave it out or use power_of_two`},
 		{`"policy": {"type": "power_of_two", "choices": 0}`, `.policy.choices: 0 is out of range; use 1 to 65536`},
 		{`"policy": {"type": "random", "admission": {"max_inflight_requests": 0}}`, `.policy.admission.max_inflight_requests: 0 admits nothing; use at least 1 or leave it out`},

@@ -70,7 +70,9 @@ metrics
 ----
 pointsman_charges_released_total 2
 pointsman_engine_failures_total 1
+pointsman_observes_total outcome=answered 2
 pointsman_picks_total reason=power_of_two 2
+pointsman_prompt_lengths_total outcome=unavailable 2
 pointsman_requests_total outcome=routed 2
 pointsman_sync_total outcome=ok 54
 

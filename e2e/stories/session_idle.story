@@ -48,3 +48,12 @@ clock 27.02s
 bindings
 ----
 nothing
+
+request r4 session=blue
+----
+r4 all       picks B by assigned of 2
+r4 dispatch  B
+
+bindings
+----
+session of m/all/plain -> B

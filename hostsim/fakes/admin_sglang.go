@@ -119,6 +119,7 @@ func (p *process) abortRequest(w http.ResponseWriter, r *http.Request) {
 		p.writeError(w, invalidBody("body.rid", "give rid, or abort_all"))
 		return
 	}
+	p.rec.noteAbort(rid, r.Header)
 	p.inflight.abort(rid, all)
 	w.WriteHeader(http.StatusOK)
 }

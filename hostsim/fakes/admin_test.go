@@ -194,6 +194,28 @@ func TestAbortRequest(t *testing.T) {
 	}
 }
 
+func TestAbortEndsOrphans(t *testing.T) {
+	s := start(t, Config{Dialect: SGLang, KeepOrphans: true, DecodePerToken: time.Millisecond})
+	ctx, leave := context.WithCancel(t.Context())
+	for _, rid := range []string{"a", "b"} {
+		s.background(ctx, chatPath, strings.Replace(streamed(30_000, ""), "{", `{"rid":"`+rid+`",`, 1))
+	}
+	s.awaitLoad(2, 0)
+	leave()
+	await(t, "both go on", func() bool {
+		records := s.Requests()
+		return s.Counters().InFlight == 2 && len(records) == 2
+	})
+	require.Equal(t, 200, s.post("/abort_request", `{"rid":"a"}`).status)
+	await(t, "one ends", func() bool { return s.Counters().InFlight == 1 })
+	require.Equal(t, "a", s.Aborts()[0].Rid)
+	s.Stop()
+	require.Equal(t, Counters{Received: 2, Aborted: 2, MaxConcurrent: 2}, s.Counters())
+	s.Reset()
+	require.Empty(t, s.Aborts())
+	require.ErrorContains(t, Config{KeepOrphans: true}.withDefaults().validate(), "keep_orphans: needs the dialect")
+}
+
 func TestAbortKeepsWhatWasSaid(t *testing.T) {
 	clock := NewManualClock(time.Unix(1_800_000_000, 0))
 	s := start(t, Config{Dialect: SGLang, Clock: clock, DecodePerToken: time.Second, BlockSize: 4})

@@ -40,12 +40,13 @@ type call struct {
 	sequences [][]uint32 // prompts as tokens, one for each choice
 	prompts   int
 	namespace kvcache.Namespace
-	cached    int // tokens of the prompts
+	cached    int  // tokens of the prompts
+	report    bool // vLLM's report mode: hits are announced again
 }
 
 // bodyKeys are the raw values of the keys that matter; of a repeated key the last one counts, as in Python.
 type bodyKeys struct {
-	model, messages, prompt, tools, maxTokens, maxCompletion, n, stream, streamOptions, rid, room, transfer, salt, opening gjson.Result
+	model, messages, prompt, tools, maxTokens, maxCompletion, n, stream, streamOptions, rid, room, transfer, salt, extraKey, xargs, opening gjson.Result
 }
 
 func (k *bodyKeys) read(key, value gjson.Result) bool {
@@ -76,6 +77,10 @@ func (k *bodyKeys) read(key, value gjson.Result) bool {
 		k.transfer = value
 	case "cache_salt":
 		k.salt = value
+	case "extra_key":
+		k.extraKey = value
+	case "vllm_xargs":
+		k.xargs = value
 	case "add_generation_prompt":
 		k.opening = value
 	}

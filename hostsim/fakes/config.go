@@ -85,6 +85,10 @@ type Config struct {
 
 	KV *KVConfig // prefix cache and its publisher; nil is none: every prompt is computed whole
 
+	// KeepOrphans has the engine not notice that a client left: the request goes on to its end, or until /abort_request
+	// names it. SGLang only.
+	KeepOrphans bool
+
 	Role          Role // "" is Plain
 	BootstrapPort int  // reported by a prefill engine; 0 is DefaultBootstrapPort
 
@@ -135,6 +139,9 @@ func (c Config) validate() error {
 	}
 	if c.Dialect != VLLM && c.Dialect != SGLang {
 		bad("dialect", "unknown value %d, use VLLM or SGLang", int(c.Dialect))
+	}
+	if c.KeepOrphans && c.Dialect != SGLang {
+		bad("keep_orphans", "needs the dialect whose requests can be aborted by rid, use SGLang")
 	}
 	if !slices.Contains([]Role{Plain, Prefill, Decode}, c.Role) {
 		bad("role", "unknown value %q, use null, prefill or decode", string(c.Role))

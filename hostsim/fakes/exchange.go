@@ -88,7 +88,11 @@ func (x *exchange) fail(e *apiError) ending {
 func (x *exchange) generate(r *http.Request, rank *scheduler) ending {
 	rid := x.nameReply(r)
 	if x.cfg.Dialect == SGLang {
-		ctx, done := x.inflight.add(x.ctx, rid)
+		ctx := x.ctx
+		if x.cfg.KeepOrphans {
+			ctx = x.alive
+		}
+		ctx, done := x.inflight.add(ctx, rid)
 		defer done()
 		x.ctx = ctx
 	}

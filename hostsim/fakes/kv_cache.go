@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/pointsman/pointsman/hostsim/fakes/kvcache"
 	"github.com/pointsman/pointsman/hostsim/fakes/kvfeed"
@@ -104,6 +103,9 @@ func (k *prefixCache) admit(rank int, c *call) *prefix {
 				continue
 			}
 			p.sequences = append(p.sequences, seq)
+			if c.report {
+				seq.Report()
+			}
 			if i%(len(c.sequences)/c.prompts) == 0 { // the further choices of a prompt are not counted
 				p.cached += cached
 			}
@@ -194,6 +196,3 @@ func (p *prefix) release() {
 	})
 	p.sequences = nil
 }
-
-// retry is how often a port that is taken is tried again.
-const retry = 50 * time.Millisecond

@@ -1,15 +1,20 @@
 package fakes
 
-import "github.com/tidwall/gjson"
+import (
+	"github.com/pointsman/pointsman/hostsim/fakes/kvcache"
+	"github.com/tidwall/gjson"
+)
 
-// instant takes a request that is answered at once through the prefix cache, and gives the tokens found there. Salt and
-// adapter are where SGLang's /generate has them.
+// instant takes a request that is answered at once through the prefix cache, and gives the tokens found there. Salt,
+// adapter and extra key are where SGLang's /generate has them.
 func (x *exchange) instant(prompt, body gjson.Result, output int) (cached int) {
 	if x.kv == nil {
 		return 0
 	}
 	c := call{}
-	c.namespace.Salt, c.namespace.LoRA = body.Get("cache_salt").String(), body.Get("lora_path").String()
+	c.namespace = kvcache.Namespace{
+		Salt: body.Get("cache_salt").String(), LoRA: body.Get("lora_path").String(), Key: body.Get("extra_key").String(),
+	}
 	lists := promptIDs(prompt)
 	if lists == nil {
 		lists = [][]int{appendTokens(nil, prompt.Raw)}

@@ -3,10 +3,14 @@ package fakes
 import (
 	"context"
 	"net"
+	"time"
 
 	"github.com/pointsman/pointsman/hostsim/fakes/kvfeed"
 	"github.com/pointsman/pointsman/hostsim/fakes/kvwire"
 )
+
+// retry is how often a port that is taken is tried again.
+const retry = 50 * time.Millisecond
 
 // KVPorts are the ports of rank 0; each rank adds its number. 0 is a socket that is not there.
 type KVPorts struct{ Events, Replay, Load int }

@@ -76,7 +76,8 @@ func (p *process) readPrompt(c *call, api api, keys bodyKeys) *apiError {
 	if keys.salt.Exists() && keys.salt.Type != gjson.Null && (keys.salt.Type != gjson.String || keys.salt.Str == "") {
 		return badRequest("cache_salt", "cache_salt must be a text that is not empty")
 	}
-	c.namespace = kvcache.Namespace{Salt: keys.salt.Str, LoRA: p.adapterOf(keys.model.Str)}
+	c.namespace = kvcache.Namespace{Salt: keys.salt.Str, LoRA: p.adapterOf(keys.model.Str), Key: keys.extraKey.String()}
+	c.report = p.cfg.Dialect == VLLM && keys.xargs.Get("kv_cache_report_mode").Str == "full"
 	var prompts [][]int
 	if api == chatAPI {
 		prompts = [][]int{chatIDs(keys)}

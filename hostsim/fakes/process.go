@@ -1,6 +1,7 @@
 package fakes
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"sync"
@@ -29,6 +30,9 @@ type process struct {
 	routes   map[string]route
 	engineID []string // header value, shared by all replies
 
+	alive context.Context // of the process
+	end   context.CancelFunc
+
 	doors    sync.WaitGroup // accept loops
 	conns    sync.WaitGroup // open connections
 	handlers sync.WaitGroup
@@ -49,6 +53,7 @@ func newProcess(e *Engine, addr string, start time.Time) *process {
 		cfg: e.cfg, names: newNameTable(e.cfg), faults: e.faults, rec: e.rec, addr: addr, start: start, life: e.starts,
 		inflight: newInflightTable(), engineID: []string{e.cfg.Name},
 	}
+	p.alive, p.end = context.WithCancel(context.Background())
 	for range e.cfg.Ranks {
 		p.ranks = append(p.ranks, newScheduler(e.cfg))
 	}
@@ -89,6 +94,7 @@ func (p *process) kill() {
 	_ = p.server.Close()
 	p.doors.Wait()
 	_ = p.server.Close() // a connection accepted during the first Close is known only by now
+	p.end()              // no closed connection ends an orphan
 	p.conns.Wait()
 	p.handlers.Wait()
 	p.kv.close()

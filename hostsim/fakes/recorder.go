@@ -3,6 +3,7 @@ package fakes
 import (
 	"crypto/sha256"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -46,7 +47,30 @@ type recorder struct {
 	mu       sync.Mutex
 	ring     []*Record
 	counters Counters
+	aborts   []Abort
 	epoch    int // number of resets, so that a request from before one is not counted after it
+}
+
+// Abort is one call of /abort_request. Header is shared with the engine: read only.
+type Abort struct {
+	Rid    string // empty for all requests
+	Header http.Header
+}
+
+// noteAbort notes a call of /abort_request, unless as many are kept as records are.
+func (r *recorder) noteAbort(rid string, h http.Header) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.aborts) < len(r.ring) {
+		r.aborts = append(r.aborts, Abort{Rid: rid, Header: h})
+	}
+}
+
+// Aborts returns the calls of /abort_request since the engine was made or Reset, at most Config.RecordedEntries.
+func (e *Engine) Aborts() []Abort {
+	e.rec.mu.Lock()
+	defer e.rec.mu.Unlock()
+	return slices.Clone(e.rec.aborts)
 }
 
 func newRecorder(entries int) *recorder {
@@ -142,6 +166,7 @@ func (e *Engine) Reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	clear(r.ring)
+	r.aborts = nil
 	r.epoch++
 	r.counters = Counters{InFlight: r.counters.InFlight, MaxConcurrent: r.counters.InFlight}
 }

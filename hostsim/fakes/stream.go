@@ -170,10 +170,14 @@ func (s *sse) send() error {
 		return errCut
 	}
 	s.events++
-	if _, err := s.x.w.Write(s.buf); err != nil {
-		return err
+	_, err := s.x.w.Write(s.buf)
+	if err == nil {
+		err = s.out.Flush()
 	}
-	return s.out.Flush()
+	if s.x.cfg.KeepOrphans {
+		return nil // nobody looks whether the client is there
+	}
+	return err
 }
 
 // reset drops the connection: with linger 0 the peer gets a TCP reset instead of an orderly end.

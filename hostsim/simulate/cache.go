@@ -1,6 +1,9 @@
 package simulate
 
-import "container/list"
+import (
+	"container/list"
+	"slices"
+)
 
 // block is the grain of engines' caches, in characters: that of the peers'
 // benchmark.
@@ -28,8 +31,7 @@ func (c *cache) use(prompt string) (hit int) {
 		}
 		hit += block
 	}
-	for i := len(c.hashes) - 1; i >= 0; i-- {
-		h := c.hashes[i]
+	for _, h := range slices.Backward(c.hashes) {
 		if e := c.blocks[h]; e != nil {
 			c.order.MoveToFront(e)
 		} else {

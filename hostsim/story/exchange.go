@@ -76,7 +76,7 @@ func (r *run) printOutcome(e *exchange, s *State) bool {
 		}
 		return false
 	case s.Endpoint != "":
-		if added := inserted(string(e.body), s.Body); added != "" {
+		for _, added := range inserted(string(e.body), s.Body) {
 			r.line(e.id, "adds", added)
 		}
 		r.line(e.id, "dispatch", strings.Join(r.engines(s), ", then "))
@@ -86,16 +86,35 @@ func (r *run) printOutcome(e *exchange, s *State) bool {
 	return true
 }
 
-// inserted is the text that a body was given on its way, empty for none.
-func inserted(before, after string) string {
+// inserted are the texts that a body was given on its way, one or two, none when
+// it is as it was.
+func inserted(before, after string) []string {
 	if len(after) <= len(before) {
-		return ""
+		return nil
 	}
-	at := 0
-	for at < len(before) && before[at] == after[at] {
-		at++
+	front, back := 0, 0
+	for front < len(before) && before[front] == after[front] {
+		front++
 	}
-	return after[at : at+len(after)-len(before)]
+	for back < len(before)-front && before[len(before)-1-back] == after[len(after)-1-back] {
+		back++
+	}
+	added := after[front : len(after)-back]
+	kept := before[front : len(before)-back] // stands between two texts
+	if first, second, two := strings.Cut(added, kept); two && kept != "" {
+		return []string{whole(first, before[:front]), second}
+	}
+	return []string{whole(added, before[:front])}
+}
+
+// whole undoes that what is inserted ends like what stands before it, so that it
+// begins with a whole member.
+func whole(added, front string) string {
+	for added[0] != ',' && added[0] != '"' && front != "" && front[len(front)-1] == added[len(added)-1] {
+		last := len(added) - 1
+		added, front = added[last:]+added[:last], front[:len(front)-1]
+	}
+	return added
 }
 
 func waitsFor(e *exchange) string {

@@ -23,12 +23,15 @@ type Surroundings struct {
 	HideBodies bool
 }
 
-// Service is the state service as a filter sees it.
+// Service is the state service as a filter sees it, and what its calls reach beside
+// it.
 type Service interface {
 	// Call takes a message for a path of core/wire. The message of an observe call
 	// is the one in its header. answer is called once, also before Call returns,
 	// with false when the reply is lost.
 	Call(path string, message []byte, answer func(reply []byte, ok bool))
+	// Abort is a call to the engine at an address: it is to end the request of a rid.
+	Abort(address, rid string)
 }
 
 // RefusedError lists what a filter has against its configuration.

@@ -38,14 +38,16 @@ func (e *nativeExchange) step(ev *flow.Event) {
 		case flow.EffectFault:
 			e.filter.fault(effect.Fault)
 		case flow.EffectSplice:
-			e.body = slices.Insert(e.body, effect.Offset, []byte(effect.Text)...)
+			for _, in := range slices.Backward(effect.Insertions) {
+				e.body = slices.Insert(e.body, in.At, []byte(in.Text)...)
+			}
 		case flow.EffectWorker:
 			e.state.Worker = effect.Text
 		case flow.EffectObserve:
 			e.observe(&effect)
 		case flow.EffectBind:
 			e.bind(&effect)
-		case flow.EffectNone, flow.EffectStrip:
+		case flow.EffectNone, flow.EffectStrip, flow.EffectAbort: // see finish
 		}
 	}
 	if answered {
@@ -75,7 +77,11 @@ func (e *nativeExchange) finish(ev *flow.Event) {
 		return
 	}
 	ev.Kind, ev.Now = flow.EventDone, e.filter.now()
-	e.request.Step(ev)
+	for _, effect := range e.request.Step(ev) {
+		if effect.Kind == flow.EffectAbort {
+			e.filter.env.Service.Abort(effect.Endpoint, effect.Text)
+		}
+	}
 	e.over = true
 }
 

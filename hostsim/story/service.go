@@ -3,6 +3,7 @@ package story
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pointsman/pointsman/core"
@@ -34,10 +35,18 @@ type service struct {
 	calls   int    // syncs that came in
 	fault   error
 
+	aborts   []abort // not printed yet
+	kv       []lookup
 	bindings bindings
 	holding  bool     // answers to requests' calls wait
 	held     []func() // answers that wait
 }
+
+// abort is one that an engine was told.
+type abort struct{ address, rid string }
+
+// Abort implements Service.
+func (s *service) Abort(address, rid string) { s.aborts = append(s.aborts, abort{address, rid}) }
 
 func newService(clock *hostsim.ManualClock) *service {
 	return &service{clock: clock, given: map[core.WorkerID]string{}, replica: 1}
@@ -119,8 +128,18 @@ func (s *service) sync(message []byte) ([]byte, error) {
 	return appendReply(nil, s.reply(&r)), nil
 }
 
-// observe answers with bindings; no story has tokens or prefixes.
+// observe answers with bindings, and with what kv steps told of prefixes. No story
+// has tokens.
 func (s *service) observe(message []byte) (reply []byte, err error) {
+	sources, err := decodeSources(message)
+	if err != nil {
+		return nil, err
+	}
+	for i := range s.kv {
+		if slices.Contains(sources, s.kv[i].source) {
+			reply = appendBytes(reply, 2, s.kv[i].encode())
+		}
+	}
 	scopes, err := decodeScopes(message)
 	for _, scope := range scopes {
 		reply = s.bindings.appendTo(reply, 3, scope.Digest, s.clock.Now())

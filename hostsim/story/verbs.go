@@ -32,6 +32,8 @@ func verbs() map[string]verb {
 		"metrics": {play: (*run).playMetrics, needsFilter: true},
 		"log":     {play: (*run).playLog, needsFilter: true},
 
+		"kv": {play: (*run).playKV},
+
 		"bindings": {play: (*run).playBindings},
 		"hold":     {play: (*run).playHold},
 		"answer":   {play: (*run).playAnswer, needsFilter: true},

@@ -224,6 +224,10 @@ func (r *run) playRelease(a *arguments, _ string) error {
 			r.finish(e, end)
 		}
 		r.line(id, "ends", count(len(group), "request")+" "+string(end))
+		if n := len(r.service.aborts); n > 0 {
+			r.line(id, "aborts", count(n, "request"))
+			r.service.aborts = nil
+		}
 		return a.done()
 	}
 	e, err := r.request(id)
@@ -250,7 +254,16 @@ func (r *run) playRelease(a *arguments, _ string) error {
 		text += " after " + strconv.FormatUint(status, 10)
 	}
 	r.line(e.id, "ends", text)
+	r.showAborts(e.id)
 	return nil
+}
+
+// showAborts prints which engines were told to end requests.
+func (r *run) showAborts(id string) {
+	for _, a := range r.service.aborts {
+		r.line(id, "aborts", a.rid+" at "+r.service.name(a.address))
+	}
+	r.service.aborts = nil
 }
 
 // group lists the open requests of a step with a count.

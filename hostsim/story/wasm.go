@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/pointsman/pointsman/core/wire"
 	"github.com/pointsman/pointsman/hostsim"
 )
@@ -46,6 +48,12 @@ func (callouts) HasCluster(string) bool { return true }
 func (c callouts) Send(call hostsim.Callout, done func(hostsim.CalloutReply)) (cancel func()) {
 	path, _ := call.Headers.First(":path")
 	message := call.Body
+	if path == "/abort_request" {
+		address, _ := call.Headers.First("x-pointsman-endpoint")
+		c.service.Abort(address, gjson.GetBytes(message, "rid").Str)
+		done(hostsim.CalloutReply{Headers: hostsim.NewHeaders([2]string{":status", "200"})})
+		return nil
+	}
 	if path == wire.ObservePath {
 		header, _ := call.Headers.First(wire.ObserveHeader)
 		message, _ = base64.RawURLEncoding.DecodeString(header)

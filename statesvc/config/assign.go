@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -51,6 +52,11 @@ func assignValue(value any, dst reflect.Value, path string, p *Problems) {
 		assignStruct(tree, dst, path, p)
 	case reflect.Slice:
 		assignSlice(value, dst, path, p)
+	case reflect.Map:
+		assignMap(value, dst, path, p)
+	case reflect.Pointer:
+		dst.Set(reflect.New(dst.Type().Elem()))
+		assignValue(value, dst.Elem(), path, p)
 	case reflect.String:
 		s, ok := value.(string)
 		if !ok {
@@ -84,6 +90,24 @@ func assignSlice(value any, dst reflect.Value, path string, p *Problems) {
 			continue
 		}
 		assignValue(item, dst.Index(i), at, p)
+	}
+}
+
+// assignMap fills a map of structs by name. An entry without a value has every
+// default.
+func assignMap(value any, dst reflect.Value, path string, p *Problems) {
+	tree, ok := value.(map[string]any)
+	if !ok {
+		p.add(path, "want a mapping, got %s", kindOf(value))
+		return
+	}
+	dst.Set(reflect.MakeMapWithSize(dst.Type(), len(tree)))
+	for _, name := range slices.Sorted(maps.Keys(tree)) {
+		entry := reflect.New(dst.Type().Elem()).Elem()
+		if tree[name] != nil {
+			assignValue(tree[name], entry, join(path, name), p)
+		}
+		dst.SetMapIndex(reflect.ValueOf(name), entry)
 	}
 }
 

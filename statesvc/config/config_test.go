@@ -33,7 +33,7 @@ func TestRead_referenceShowsEverySettingAtItsDefault(t *testing.T) {
 	require.NoError(t, err)
 	want := config.Default()
 	want.Version = config.Version
-	want.Fleet.Static = cfg.Fleet.Static
+	want.Fleet.Static, want.Tokenize.Models = cfg.Fleet.Static, cfg.Tokenize.Models
 	require.Empty(t, cmp.Diff(want, *cfg))
 
 	text, err := os.ReadFile(path)
@@ -52,7 +52,7 @@ func keys(t reflect.Type) []string {
 		}
 		list = append(list, name)
 		inner := f.Type
-		if inner.Kind() == reflect.Slice {
+		if inner.Kind() == reflect.Slice || inner.Kind() == reflect.Map {
 			inner = inner.Elem()
 		}
 		if inner.Kind() == reflect.Struct {

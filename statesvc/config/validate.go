@@ -32,6 +32,7 @@ func (c *Config) validate(p *Problems) {
 	c.validateSpans(p)
 	c.validateCounts(p)
 	c.validateKV(p)
+	c.validateTokenize(p)
 	checkPath("health.path", c.Health.Path, p)
 	checkPath("load.path", c.Load.Path, p)
 }

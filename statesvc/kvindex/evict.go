@@ -9,13 +9,14 @@ import (
 
 // Bytes per thing: a node with its slots in the table, a hash in an owner's map, which
 // is 20 to 39 by the map's load, a list of names of a holder's own, a set of holders, a
-// member of one.
+// member of one, a word of its planes.
 const (
 	nodeBytes   = 40 + 9
 	entryBytes  = 37
 	aliasBytes  = 70
-	setBytes    = 80
+	setBytes    = 112
 	memberBytes = 4
+	planeBytes  = 8
 	// unplacedShare is the part of the budget that hashes without a node may take.
 	unplacedShare = 8
 	// lowWater is the part of the budget that an eviction frees.
@@ -39,7 +40,7 @@ func (x *Index) bytes() int64 {
 	n := x.sizes.nodes*nodeBytes + x.sizes.entries*entryBytes + x.sizes.aliases*aliasBytes
 	for i := range x.shards {
 		t := &x.shards[i].sets
-		n += int64(t.live)*setBytes + int64(t.words)*memberBytes
+		n += int64(t.live)*setBytes + int64(t.words)*memberBytes + int64(t.bits)*planeBytes
 	}
 	return n
 }

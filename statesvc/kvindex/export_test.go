@@ -2,6 +2,7 @@ package kvindex
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pointsman/pointsman/statesvc/kvevents"
 )
@@ -26,7 +27,7 @@ func (x *Index) Plant(p Prompt) bool {
 	s := &x.shards[shardOf(r.hashes[0])]
 	for i := uint32(1); i <= s.top; i++ {
 		if n := s.at(i); n.depth == 1 {
-			s.unseat(n.hash)
+			s.unseat(n.hash, i)
 			n.hash = r.hashes[0]
 			s.seat(i)
 			return true
@@ -205,7 +206,7 @@ func (c *checker) nodes() error {
 }
 
 func saneSets(s *shard, refs map[uint32]uint32) error {
-	live, words := 0, 0
+	live, words, bits := 0, 0, 0
 	for id := 1; id < len(s.sets.sets); id++ {
 		set := &s.sets.sets[id]
 		if set.refs == 0 {
@@ -213,6 +214,10 @@ func saneSets(s *shard, refs map[uint32]uint32) error {
 		}
 		live++
 		words += len(set.members)
+		bits += cap(set.planes)
+		if p, count := planesOf(set.members, nil); !slices.Equal(p, set.planes) || count != set.count {
+			return fmt.Errorf("set of %d members has planes of another", len(set.members))
+		}
 		if set.refs != refs[uint32(id)] || s.sets.byKey[set.key] != uint32(id) {
 			return fmt.Errorf("set %d has %d users, said %d", id, refs[uint32(id)], set.refs)
 		}
@@ -222,7 +227,7 @@ func saneSets(s *shard, refs map[uint32]uint32) error {
 			}
 		}
 	}
-	if live != s.sets.live || words != s.sets.words || live != len(s.sets.byKey) {
+	if live != s.sets.live || words != s.sets.words || bits != s.sets.bits || live != len(s.sets.byKey) {
 		return fmt.Errorf("%d sets of %d members, said %d of %d", live, words, s.sets.live, s.sets.words)
 	}
 	return nil

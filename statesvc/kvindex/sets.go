@@ -16,6 +16,8 @@ func (m member) tiers() uint8   { return uint8(m) & (1<<tierBits - 1) }
 // that has exactly these.
 type holders struct {
 	members []member
+	planes  planes // nil for a small or sparse set
+	count   int    // of planes
 	key     uint64 // its key in the table
 	refs    uint32
 }
@@ -29,6 +31,7 @@ type setTable struct {
 	free  []uint32
 	live  int
 	words int // members over all sets
+	bits  int // words of planes over all sets
 	memo  [2]transition
 }
 
@@ -113,8 +116,11 @@ func (t *setTable) rewrite(id uint32, key uint64, pos int, old, now member) {
 	s := &t.sets[id]
 	delete(t.byKey, s.key)
 	t.words -= len(s.members)
+	t.bits -= cap(s.planes)
 	s.members = splice(s.members, pos, old, now)
+	s.planes, s.count = planesOf(s.members, s.planes)
 	t.words += len(s.members)
+	t.bits += cap(s.planes)
 	s.key = key
 	t.byKey[key] = id
 }
@@ -125,15 +131,18 @@ func (t *setTable) make(key uint64, members []member) uint32 {
 		t.byKey = map[uint64]uint32{}
 	}
 	id := uint32(len(t.sets))
+	set := holders{members: members, key: key}
+	set.planes, set.count = planesOf(members, nil)
 	if n := len(t.free); n > 0 {
 		id, t.free = t.free[n-1], t.free[:n-1]
-		t.sets[id] = holders{members: members, key: key}
+		t.sets[id] = set
 	} else {
-		t.sets = append(t.sets, holders{members: members, key: key})
+		t.sets = append(t.sets, set)
 	}
 	t.byKey[key] = id
 	t.live++
 	t.words += len(members)
+	t.bits += cap(set.planes)
 	return id
 }
 
@@ -153,6 +162,7 @@ func (t *setTable) swap(from, to uint32) {
 		delete(t.byKey, t.sets[from].key)
 		t.live--
 		t.words -= len(t.sets[from].members)
+		t.bits -= cap(t.sets[from].planes)
 		t.sets[from] = holders{}
 		t.free = append(t.free, from)
 	}

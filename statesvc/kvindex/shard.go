@@ -108,7 +108,7 @@ func (s *shard) rehash(size int) {
 // memory of the shard with it.
 func (s *shard) erase(i uint32) {
 	n := s.at(i)
-	s.unseat(n.hash)
+	s.unseat(n.hash, i)
 	if n.parent != 0 {
 		s.at(n.parent).children--
 	}
@@ -123,11 +123,11 @@ func (s *shard) erase(i uint32) {
 	}
 }
 
-// unseat empties a slot and closes the hole, so that probes need no marks.
-func (s *shard) unseat(hash uint64) {
+// unseat empties the slot of a node and closes the hole, so that probes need no marks.
+func (s *shard) unseat(hash uint64, i uint32) {
 	mask := uint64(len(s.slots) - 1)
 	p := hash & mask
-	for s.at(s.slots[p]).hash != hash {
+	for s.slots[p] != i {
 		p = (p + 1) & mask
 	}
 	hole := p

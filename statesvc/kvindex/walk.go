@@ -23,6 +23,9 @@ type walk struct {
 	states, next []state // by holder id
 	// expect is the member of each state as last met; unused with sparse groups.
 	expect []member
+	// needs is the states as planes; it is made when a set with planes is met.
+	needs  needs
+	needed bool
 	done   []state // full groups whose run has ended
 	spans  []span
 	alive  int // full groups that still hold everything
@@ -67,11 +70,24 @@ func (w *walk) meet(s *shard, v *view, set uint32, depth int32) {
 	slot := &w.seen[set%uint32(len(w.seen))]
 	switch {
 	case *slot == set && set != 0 && !w.sparse:
-	case depth > 0 && !w.sparse && !v.sparse && w.unchanged(s.sets.members(set)):
+	case depth > 0 && !w.sparse && !v.sparse && w.keeps(&s.sets, set):
 	case depth == 0 || w.sparse || !w.narrow(v, s.sets.members(set), depth):
 		w.rebuild(v, s.sets.members(set), depth)
 	}
 	*slot = set
+}
+
+// keeps reports whether all states hold what they held in a set too. It may say no where
+// that only looks otherwise.
+func (w *walk) keeps(t *setTable, set uint32) bool {
+	if set == 0 || t.sets[set].planes == nil {
+		return w.unchanged(t.members(set))
+	}
+	if !w.needed {
+		w.needs.fill(w.states)
+		w.needed = true
+	}
+	return w.needs.in(t.sets[set].planes, t.sets[set].count)
 }
 
 // step finds the child of a node by its hash. Blocks that were stored together mostly
@@ -125,11 +141,13 @@ func (w *walk) narrow(v *view, members []member, depth int32) bool {
 			at++
 		}
 		if at == len(members) || members[at].holder() != s.id {
+			w.lose(s.id, allTiers)
 			w.end(*s, depth)
 			continue
 		}
 		w.expect = append(w.expect, members[at])
 		if lost := s.tiers &^ upTo(members[at].tiers()); lost != 0 {
+			w.lose(s.id, lost)
 			s.settle(lost, depth)
 			s.tiers &^= lost
 		}
@@ -142,9 +160,16 @@ func (w *walk) narrow(v *view, members []member, depth int32) bool {
 	return true
 }
 
+// lose keeps the planes in step with the states.
+func (w *walk) lose(holder uint32, tiers uint8) {
+	if w.needed {
+		w.needs.drop(holder, tiers)
+	}
+}
+
 // rebuild does the same where holders may come in or are sparse.
 func (w *walk) rebuild(v *view, members []member, depth int32) {
-	w.next, w.alive, w.expect = w.next[:0], 0, w.expect[:0]
+	w.next, w.alive, w.expect, w.needed = w.next[:0], 0, w.expect[:0], false
 	old := w.states
 	for _, m := range members {
 		id := m.holder()

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -69,7 +71,7 @@ func (s *Server) indexMatch(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var q matchQuery
-	if err := json.Unmarshal(body, &q); err != nil {
+	if err := decodeStrictly(body, &q); err != nil {
 		fail(w, http.StatusBadRequest, "bad_request", `want {"tokens":[numbers],"salt":text,"lora":text}: `+err.Error())
 		return
 	}
@@ -91,10 +93,23 @@ func (s *Server) indexMatch(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, list)
 }
 
+// decodeStrictly reads one JSON value without unknown keys.
+func decodeStrictly(body []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if d.More() {
+		return errors.New("there is something after it")
+	}
+	return nil
+}
+
 func match(m *pump.Match) matchEntry {
 	return matchEntry{
 		Worker: m.Owner.Worker, Rank: m.Owner.Rank, BlockSize: m.BlockSize, Blocks: m.Blocks, Tokens: m.Tokens,
 		Within: tierDepths{Device: m.Within[0], Host: m.Within[1], Disk: m.Within[2], External: m.Within[3]},
-		AtMost: m.AtMost, Certain: m.Certain, Pending: m.Match.Pending, Trust: m.Trust.String(), Reason: m.Reason,
+		AtMost: m.AtMost, Certain: m.Certain, Pending: m.Pending, Trust: m.Trust.String(), Reason: m.Reason,
 	}
 }

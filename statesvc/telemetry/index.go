@@ -30,7 +30,7 @@ type indexCollector struct {
 	batches, missing, messages, events, load *prometheus.Desc
 	replays, connects, restarts, gaps        *prometheus.Desc
 	blocks, bytes, nodes, unplaced, held     *prometheus.Desc
-	lost                                     *prometheus.Desc
+	lost, mismatch                           *prometheus.Desc
 }
 
 func newIndexCollector(s Streams) *indexCollector {
@@ -55,6 +55,7 @@ func newIndexCollector(s Streams) *indexCollector {
 	c.replays = desc("kv_replays_total", "Replays asked of the rank, by result.", with("result")...)
 	c.connects = desc("kv_connects_total", "Connections to the rank's event socket, by result.", with("result")...)
 	c.restarts = desc("kv_restarts_total", "Processes of the rank that ended, as its events show.", stream...)
+	c.mismatch = desc("kv_rank_mismatch_total", "Batches of the rank's socket that name another rank; they are applied.", stream...)
 	c.load = desc("native_load_reports_total", "Load reports of the engine: frames over ZMQ and polls of /v1/loads, by result.", "worker", "source", "result")
 	c.blocks = desc("kv_blocks", "Blocks that the rank holds on a tier, in the cache group that holds most.", with("tier")...)
 	c.bytes = desc("kv_index_bytes", "Accounted memory of the KV index.")
@@ -107,6 +108,7 @@ func (c *indexCollector) collectStream(out chan<- prometheus.Metric, worker stri
 	counter(out, c.batches, n.Batches, worker, rank)
 	counter(out, c.gaps, n.Gaps, worker, rank)
 	counter(out, c.restarts, n.Restarts, worker, rank)
+	counter(out, c.mismatch, s.Events.OtherRank, worker, rank)
 	for _, v := range []struct {
 		desc  *prometheus.Desc
 		label string
@@ -131,7 +133,6 @@ func (c *indexCollector) collectStream(out chan<- prometheus.Metric, worker stri
 		{c.events, "unknown_kind", s.Events.UnknownKind},
 		{c.events, "too_large", s.Events.TooLarge},
 		{c.events, "tokens", s.Events.NoTokens},
-		{c.events, "other_rank", s.Events.OtherRank},
 	} {
 		counter(out, v.desc, v.n, worker, rank, v.label)
 	}

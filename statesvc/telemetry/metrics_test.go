@@ -67,7 +67,7 @@ func labels(f *dto.MetricFamily) string {
 	for i, name := range names {
 		names[i] = "`" + name + "`"
 		switch name {
-		case "worker", "version", "route", "status": // the test's own values
+		case "worker", "rank", "version", "route", "status", "model": // the test's own values
 		default:
 			names[i] += ": " + strings.Join(values[name], ", ")
 		}

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -20,6 +21,12 @@ func Chat(model string, size int, stream bool) []byte {
 func Post(body string) []byte {
 	return fmt.Appendf(nil, "POST /v1/chat/completions HTTP/1.1\r\nhost: models.example\r\nuser-agent: bench\r\naccept: */*\r\nauthorization: Bearer 0123456789abcdef\r\n"+
 		"content-type: application/json\r\ncontent-length: %d\r\n\r\n%s", len(body), body)
+}
+
+// InSession adds a session's header to a request.
+func InSession(request []byte, session string) []byte {
+	line, rest, _ := bytes.Cut(request, []byte("\r\n"))
+	return fmt.Appendf(nil, "%s\r\nx-session-id: %s\r\n%s", line, session, rest)
 }
 
 // Poisson are n arrivals at a mean rate per second.

@@ -53,16 +53,21 @@ func (r *Result) add(a exchange, waited time.Duration) {
 	r.First = append(r.First, waited+a.first)
 }
 
-// Closed sends n requests, on each connection the next as soon as the last is
+// Closed sends a request n times, on each connection the next as soon as the last is
 // answered. The first error ends the run.
 func (c *Client) Closed(request []byte, n int) (Result, error) {
-	share := make(chan struct{}, n)
-	for range n {
-		share <- struct{}{}
+	return c.ClosedMix([][]byte{request}, n)
+}
+
+// ClosedMix is Closed with several requests in turn.
+func (c *Client) ClosedMix(requests [][]byte, n int) (Result, error) {
+	share := make(chan []byte, n)
+	for i := range n {
+		share <- requests[i%len(requests)]
 	}
 	close(share)
 	return c.run(n, func(own *conn, note func(exchange, time.Duration)) error {
-		for range share {
+		for request := range share {
 			a, err := own.do(request)
 			if err != nil {
 				return err
@@ -73,24 +78,33 @@ func (c *Client) Closed(request []byte, n int) (Result, error) {
 	})
 }
 
-// Open sends requests at the given instants after now, whatever the answers
+// Open sends a request at the given instants after now, whatever the answers
 // take. One that finds no idle connection waits, and the wait counts.
 func (c *Client) Open(request []byte, at []time.Duration) (Result, error) {
-	due := make(chan time.Time, len(at))
+	return c.OpenMix([][]byte{request}, at)
+}
+
+// OpenMix is Open with several requests in turn.
+func (c *Client) OpenMix(requests [][]byte, at []time.Duration) (Result, error) {
+	type arrival struct {
+		at      time.Time
+		request []byte
+	}
+	due := make(chan arrival, len(at))
 	start := time.Now()
-	for _, d := range at {
-		due <- start.Add(d)
+	for i, d := range at {
+		due <- arrival{start.Add(d), requests[i%len(requests)]}
 	}
 	close(due)
 	return c.run(len(at), func(own *conn, note func(exchange, time.Duration)) error {
-		for t := range due {
-			time.Sleep(time.Until(t))
+		for next := range due {
+			time.Sleep(time.Until(next.at))
 			began := time.Now()
-			a, err := own.do(request)
+			a, err := own.do(next.request)
 			if err != nil {
 				return err
 			}
-			note(a, began.Sub(t))
+			note(a, began.Sub(next.at))
 		}
 		return nil
 	})

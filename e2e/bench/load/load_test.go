@@ -1,6 +1,9 @@
 package load_test
 
 import (
+	"bufio"
+	"bytes"
+	"net/http"
 	"testing"
 	"time"
 
@@ -61,6 +64,27 @@ func TestChat_has_the_size_asked_for(t *testing.T) {
 		require.Contains(t, string(load.Chat(engine.Model, size, false)[:300]), "content-length: ")
 		require.InDelta(t, size, len(load.Chat(engine.Model, size, false)), 220) // with the headers
 	}
+}
+
+func TestInSession_adds_a_header(t *testing.T) {
+	request := load.InSession(load.Chat(engine.Model, 1<<10, false), "chat-1")
+	parsed, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(request)))
+	require.NoError(t, err)
+	require.Equal(t, "chat-1", parsed.Header.Get("x-session-id"))
+	require.Equal(t, "/v1/chat/completions", parsed.URL.Path)
+	require.EqualValues(t, 1<<10, parsed.ContentLength)
+}
+
+func TestClient_mixes_take_turns(t *testing.T) {
+	good, bad := load.Chat(engine.Model, 1<<10, false), []byte("GET /nothing HTTP/1.1\r\n\r\n")
+	c := dial(t, 1)
+	result, err := c.ClosedMix([][]byte{good, good, bad}, 2)
+	require.NoError(t, err)
+	require.Equal(t, 2, result.Requests)
+	_, err = c.ClosedMix([][]byte{good, good, bad}, 3)
+	require.ErrorContains(t, err, "404 Not Found")
+	_, err = dial(t, 1).OpenMix([][]byte{good, bad}, make([]time.Duration, 2))
+	require.ErrorContains(t, err, "404 Not Found")
 }
 
 func TestPoisson_repeats_and_grows(t *testing.T) {

@@ -59,6 +59,7 @@ type Target struct {
 	Addr  string
 	PIDs  []int         // of the proxy itself
 	State *proc.Process // its state service, if it has one
+	state string        // ip:port of the state service
 	proxy *proc.Process // for its output
 	ready func(*Target) error
 }
@@ -150,24 +151,25 @@ func freePort() (string, error) {
 }
 
 // get fetches a page and fails on any status but 200.
-func get(url string) error {
+func get(url string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return err
+		return "", err
 	}
 	transport := &http.Transport{DisableKeepAlives: true}
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer resp.Body.Close()
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		return err
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return "", err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, resp.Status)
+		return "", fmt.Errorf("%s answers %s", url, resp.Status)
 	}
-	return nil
+	return string(text), nil
 }

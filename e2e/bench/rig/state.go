@@ -2,6 +2,7 @@ package rig
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/pointsman/pointsman/e2e/bench/engine"
@@ -28,5 +29,27 @@ func (r *Rig) startState(engines *Engines) (addr string, p *proc.Process, err er
 		return "", nil, err
 	}
 	r.stops = append(r.stops, p.Stop)
-	return addr, p, r.await(p, func() error { return get("http://" + addr + "/readyz") })
+	return addr, p, r.await(p, func() error {
+		_, err := get("http://" + addr + "/readyz")
+		return err
+	})
+}
+
+// StateCalls is how many calls of a route the target's state service has answered
+// with 200.
+func (t *Target) StateCalls(route string) (float64, error) {
+	if t.State == nil {
+		return 0, nil
+	}
+	page, err := get("http://" + t.state + "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	series := fmt.Sprintf("pointsman_state_http_requests_total{route=%q,status=\"200\"} ", route)
+	for line := range strings.Lines(page) {
+		if value, ok := strings.CutPrefix(line, series); ok {
+			return strconv.ParseFloat(strings.TrimSpace(value), 64)
+		}
+	}
+	return 0, nil // none yet
 }

@@ -19,6 +19,7 @@ type simulateCmd struct {
 	Engines  int      `help:"Model engines." default:"8"`
 	Cache    int      `help:"Characters that an engine caches." default:"1500000"`
 	Contexts int      `help:"Filter contexts of the proxy, as Envoy has one for each worker thread." default:"4"`
+	Forget   bool     `help:"Engines do not cache what they generate, as the benchmark's mock."`
 	Seeds    int      `help:"Runs, each of another seed." default:"1"`
 	Filter   string   `help:"The module." default:"dist/filter.wasm" placeholder:"FILE.wasm"`
 }
@@ -70,7 +71,7 @@ func (c *simulateCmd) simulation(policy string, seed uint64) simulation {
 	switch c.Workload {
 	case "long":
 		s.workload = traffic.LongAnswers(simulatedModel, seed).Start()
-		s.engine.Answers = true
+		s.engine.Answers = !c.Forget
 	case "hot":
 		s.workload = hotPrompt(seed).Start()
 		s.engine = hotEngine()
@@ -87,7 +88,7 @@ func sessionEngine(cache int) simulate.Engine {
 
 // hotPrompt and hotEngine are those of the peers' finding 4, with a prompt of 16 KB.
 func hotPrompt(seed uint64) traffic.Hot {
-	return traffic.Hot{Model: simulatedModel, Bytes: 16 << 10, Requests: 3000, Seed: seed}
+	return traffic.Hot{Model: simulatedModel, Bytes: 16 << 10, Requests: 2000, Seed: seed}
 }
 
 func hotEngine() simulate.Engine {

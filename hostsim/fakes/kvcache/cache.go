@@ -4,6 +4,9 @@ package kvcache
 type Namespace struct {
 	Salt string
 	LoRA string // an adapter's name
+	// Key is SGLang's extra_key: it separates, but is neither in hashes nor in events, so
+	// two namespaces give their blocks the same names (fixtures/README.md section 5).
+	Key string
 }
 
 // Config of a cache.
@@ -41,6 +44,9 @@ type Sequence interface {
 	// that are left. Complete ends it.
 	Schedule(limit int) (left int)
 	Complete()
+	// Report announces what was found again, as vLLM does in its report mode "full"
+	// (fixtures/README.md trap 3). A Radix has no such thing.
+	Report()
 	// Append adds a token of the answer: all tokens before it are computed then. It
 	// reports false where there is no room; the sequence has lost its blocks then.
 	Append(token uint32) bool

@@ -44,7 +44,7 @@ func (p *Pool) Sane(sequences []Sequence) error {
 	for i := range p.blocks {
 		held += p.blocks[i].users
 	}
-	if queued != p.free || held != users {
+	if queued+p.cfg.Blocks-(len(p.blocks)-1) != p.free || held != users {
 		return fmt.Errorf("%d queued, %d free; %d held, %d users", queued, p.free, held, users)
 	}
 	return nil

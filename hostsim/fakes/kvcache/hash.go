@@ -80,7 +80,7 @@ func sglangHash(parent *Hash, tokens []uint32, ns Namespace) Hash {
 	switch {
 	case parent != nil:
 		b = append(b, parent[:]...)
-	case ns != Namespace{}:
+	case ns.Salt != "" || ns.LoRA != "":
 		seed := sglangSeed(ns)
 		b = append(b, seed[:]...)
 	}

@@ -9,8 +9,9 @@ import "slices"
 // recorded runs, eviction by eviction.
 type Pool struct {
 	cfg    Config
-	blocks []physical // 0 is the queue's end on both sides
-	free   int
+	blocks []physical       // 0 is the queue's end on both sides; made when first handed out
+	free   int              // those in the queue, and those not made yet
+	first  int              // blocks at the front of the queue, before those not made yet
 	cached map[Hash][]int32 // by first stored
 	log    log
 	host   *host
@@ -29,11 +30,8 @@ func NewPool(cfg Config) *Pool {
 	if cfg.Root == (Hash{}) {
 		cfg.Root = RootHash("")
 	}
-	p := &Pool{cfg: cfg, blocks: make([]physical, cfg.Blocks+1), cached: map[Hash][]int32{}}
+	p := &Pool{cfg: cfg, blocks: make([]physical, 1), free: cfg.Blocks, cached: map[Hash][]int32{}}
 	p.host = newHost(cfg.HostBlocks, &p.log)
-	for i := cfg.Blocks; i > 0; i-- {
-		p.enqueue(int32(i))
-	}
 	return p
 }
 
@@ -42,6 +40,7 @@ func (p *Pool) enqueue(i int32) {
 	before := p.blocks[0].prev
 	if !p.blocks[i].hashed && !p.cfg.UnfilledLast {
 		before = 0
+		p.first++
 	}
 	after := p.blocks[before].next
 	p.blocks[i].prev, p.blocks[i].next = before, after
@@ -65,6 +64,14 @@ func (p *Pool) use(i int32) {
 
 // fresh hands out the block that has been free longest, without its content.
 func (p *Pool) fresh() int32 {
+	switch {
+	case p.first > 0:
+		p.first--
+	case len(p.blocks) <= p.cfg.Blocks:
+		p.blocks = append(p.blocks, physical{users: 1})
+		p.free--
+		return int32(len(p.blocks) - 1)
+	}
 	i := p.blocks[0].next
 	p.use(i)
 	b := &p.blocks[i]
@@ -80,8 +87,9 @@ func (p *Pool) fresh() int32 {
 	return i
 }
 
-// Admit implements Cache.
+// Admit implements Cache. vLLM has no extra key.
 func (p *Pool) Admit(prompt []uint32, ns Namespace) (Sequence, int, bool) {
+	ns.Key = ""
 	s := &pooled{pool: p, ns: ns, tokens: slices.Clone(prompt)}
 	limit := max(len(prompt)-1, 0) / p.cfg.BlockSize
 	for len(s.blocks) < limit {
@@ -169,6 +177,17 @@ func (s *pooled) Schedule(limit int) int {
 
 // Complete implements Sequence.
 func (s *pooled) Complete() {}
+
+// Report implements Sequence.
+func (s *pooled) Report() {
+	if s.stored == 0 {
+		return
+	}
+	s.pool.log.add(Event{
+		Kind: Stored, BlockSize: s.pool.cfg.BlockSize, Namespace: s.ns, Hashes: slices.Clone(s.hashes[:s.stored]),
+		Tokens: slices.Clone(s.tokens[:s.stored*s.pool.cfg.BlockSize]),
+	})
+}
 
 // Append implements Sequence.
 func (s *pooled) Append(token uint32) bool {

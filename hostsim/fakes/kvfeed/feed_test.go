@@ -171,6 +171,8 @@ func TestFeed_restartsOnTheSamePorts(t *testing.T) {
 	for _, l := range list {
 		l.Close()
 	}
+	_, _, err = kvfeed.Listen(host, 0, 100_000)
+	require.ErrorContains(t, err, "use fewer ranks")
 }
 
 func TestFeed_garbageIsNoHarm(t *testing.T) {

@@ -148,6 +148,7 @@ func (f *follower) verify(ctx context.Context) {
 	switch {
 	case err != nil:
 	case first || other: // it does not know the batch, or another one by its number
+		f.suspect = suspect{link: f.link, since: time.Now()}
 		if f.restart(); !f.fence.closed(time.Now()) {
 			f.all(ctx)
 		}
@@ -156,9 +157,31 @@ func (f *follower) verify(ctx context.Context) {
 	}
 }
 
+// suspect is a connection that may be one to a process that ended: a replay was answered
+// by another one. What it brings is not looked at, until it has lasted for so long that
+// it must be alive, or there is a new one. Replays bring the same meanwhile.
+type suspect struct {
+	link  uint64 // 0 for none
+	since time.Time
+}
+
+const suspectSpan = 500 * time.Millisecond
+
+// ends lets go of the suspicion when it is time, and reports whether the connection is
+// free of it.
+func (s *suspect) ends(link uint64, now time.Time) bool {
+	if s.link == link && now.Sub(s.since) < suspectSpan {
+		return false
+	}
+	*s = suspect{}
+	return true
+}
+
 // caughtUp notes that everything up to now was delivered.
 func (f *follower) caughtUp() {
-	f.verified = f.link
+	if f.suspect.ends(f.link, time.Now()) {
+		f.verified = f.link
+	}
 	f.s.change(func(d *doubts, st *Status) {
 		*d &^= unsure
 		st.Error = ""
@@ -168,6 +191,7 @@ func (f *follower) caughtUp() {
 // all asks for everything from number 0, when nothing was delivered yet.
 func (f *follower) all(ctx context.Context) {
 	f.pace.begin()
+	f.s.change(func(d *doubts, _ *Status) { d.add(ReasonBehind) })
 	if f.replay(ctx, 0, f.take) == nil {
 		f.noteStart()
 		f.caughtUp()
@@ -192,20 +216,6 @@ func (f *follower) noteStart() {
 	}
 }
 
-// close asks for the batches of a gap. What follows them comes along. It does nothing
-// while replays fail; then the gap stays.
-func (f *follower) close(ctx context.Context) {
-	if !f.mayReplay() {
-		return
-	}
-	_ = f.replay(ctx, f.cursor.last+1, func(m *engine.Message, oversized bool) bool {
-		if m.Seq == f.cursor.last+1 {
-			f.s.count(func(c *Counts) { c.Repaired++ })
-		}
-		return f.take(m, oversized)
-	}) // told by the status
-}
-
 // rebuildAll asks for everything again, to get what was lost. The sink is reset only
 // when the engine still has number 0.
 func (f *follower) rebuildAll(ctx context.Context) {
@@ -218,6 +228,7 @@ func (f *follower) rebuildAll(ctx context.Context) {
 				return false
 			}
 			f.reset()
+			f.s.change(func(d *doubts, _ *Status) { d.add(ReasonBehind) })
 		}
 		return f.take(m, oversized)
 	})

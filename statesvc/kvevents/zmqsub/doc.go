@@ -14,6 +14,8 @@
 //     told by its number and content, is ignored.
 //   - A later one is a gap: the missing ones are asked for and delivered first. What a
 //     replay does not give is lost, and the stream is delivered on without it.
+//   - Every replay begins with the last batch that was delivered, to tell the process that
+//     answers: it may be a later one than that whose messages wait in the queue.
 //   - An earlier one with another content is a new process: the sink is reset and the
 //     stream begins anew, with a replay from number 0.
 //   - Whenever the socket connects, and now and then while it is silent, the last batch is

@@ -120,6 +120,27 @@ func TestStream_slowReplayGoesOn(t *testing.T) {
 	r.holds(zmqsub.ReasonNone)
 }
 
+// Field report C17: what comes live while a replay is under way is delivered after it.
+func TestStream_liveBatchesWaitForTheReplay(t *testing.T) {
+	r := follow(t, true)
+	r.publish(texts(0, 3)...)
+	r.holds(zmqsub.ReasonNone)
+	r.pub.SetReplays(zmqtest.Replays{Delay: 30 * time.Millisecond})
+	r.lose(texts(3, 6)...)
+	r.publish(texts(6, 8)...)
+	r.holds(zmqsub.ReasonNone)
+	require.Zero(t, r.counts().Missing)
+}
+
+// Field report C32: a clear within a replay.
+func TestStream_clearWithinAReplay(t *testing.T) {
+	r := &rig{T: t, pub: zmqtest.Start(t, "kv-events"), sink: &sink{}}
+	r.publish("store", "clear", "store again")
+	r.open(true)
+	r.sent = r.sent[1:]
+	r.holds(zmqsub.ReasonNone)
+}
+
 func TestStream_muteReplayIsGivenUp(t *testing.T) {
 	r := &rig{T: t, pub: zmqtest.Start(t, "kv-events"), sink: &sink{}}
 	r.publish(texts(0, 4)...)

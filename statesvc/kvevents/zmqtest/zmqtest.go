@@ -50,6 +50,7 @@ type Publisher struct {
 
 // run is one process.
 type run struct {
+	dead      bool
 	listeners []net.Listener
 	conns     map[net.Conn]bool
 	subs      map[*zmq4.Conn]bool
@@ -90,6 +91,7 @@ func (p *Publisher) Kill() {
 	r := p.running
 	p.running, p.buffer, p.next = nil, nil, 0
 	if r != nil {
+		r.dead = true
 		for _, l := range r.listeners {
 			_ = l.Close()
 		}
@@ -137,13 +139,13 @@ func (p *Publisher) accept(r *run, l net.Listener, kind zmq4.SocketType, serve f
 			return
 		}
 		p.mu.Lock()
-		alive := p.running == nil || p.running == r
+		if r.dead {
+			p.mu.Unlock()
+			_ = c.Close()
+			return
+		}
 		r.conns[c] = true
 		p.mu.Unlock()
-		if !alive {
-			_ = c.Close()
-			continue
-		}
 		p.handlers.Go(func() {
 			defer func() {
 				_ = c.Close()

@@ -30,6 +30,7 @@ type plugin struct {
 	idle     []*stream  // streams that are over, for reuse
 	sync     syncer
 	calls    calls
+	aborts   aborter
 	metrics  metrics
 	receipts bool
 	line     []byte // receipt being written
@@ -86,6 +87,7 @@ func (p *plugin) start(document []byte) error {
 	if p.receipts = cfg.Receipts == spec.ReceiptsLog; !p.receipts {
 		p.flow.Brief()
 	}
+	p.aborts.configure(cfg.Abort)
 	if err := p.connect(views); err != nil {
 		return err
 	}

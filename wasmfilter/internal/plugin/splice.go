@@ -6,7 +6,7 @@ import (
 	"github.com/pointsman/pointsman/wasmfilter/internal/host"
 )
 
-// splice puts text into the buffered request body. Outside of the body's own
+// splice puts texts into the buffered request body. Outside of the body's own
 // callback the body is read again, since the arena may hold another stream's by
 // then. A request whose body cannot be edited is answered 500: it would reach an
 // engine without what it must carry. It reports whether the request goes on.
@@ -17,7 +17,7 @@ func (s *stream) splice(e *flow.Effect, outside bool) bool {
 		body, err = s.plugin.arena.Body(s.size)
 	}
 	if err == nil {
-		err = host.Splice(body, e.Offset, e.Text)
+		err = host.Splice(body, e.Insertions)
 	}
 	if err == nil {
 		return true

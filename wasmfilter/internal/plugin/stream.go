@@ -154,7 +154,11 @@ func (s *stream) Delete() {
 }
 
 func (s *stream) finish(ev *flow.Event) {
-	s.request.Step(ev)
+	for _, e := range s.request.Step(ev) {
+		if e.Kind == flow.EffectAbort {
+			s.plugin.aborts.tell(&e)
+		}
+	}
 	s.request, s.over, s.held = nil, true, false
 }
 
@@ -210,7 +214,7 @@ func (s *stream) perform(effects []flow.Effect, outside bool) {
 			if !s.plugin.calls.bind(s, e) {
 				unasked = flow.Event{Kind: flow.EventBound, Call: e.Call}
 			}
-		case flow.EffectNone:
+		case flow.EffectNone, flow.EffectAbort: // a request that is over asks for nothing else
 		}
 	}
 	if unasked.Kind != flow.EventNone {

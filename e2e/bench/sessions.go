@@ -1,0 +1,153 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/pointsman/pointsman/e2e/bench/engine"
+	"github.com/pointsman/pointsman/e2e/bench/load"
+	"github.com/pointsman/pointsman/e2e/bench/rig"
+)
+
+const (
+	sessionEngines = 100     // the size of the fleet that the target is for
+	sessionBody    = 4 << 10 // and the size of the body
+	knownSessions  = 256
+)
+
+// sessions compares an Envoy that asks the state service about every request with
+// one that asks nothing, and with one without the filter.
+func (s *suite) sessions(ctx context.Context) error {
+	cost := s.table("sessions", "Envoy CPU per request with callouts (session_aware)",
+		"ratio 3.0 with one callout; falls short at 3.5",
+		"requests", "calls per request", "plain, us", "with filter, us", "ratio", "added, us", "state service, us")
+	cost.Notes = []string{fmt.Sprintf("%d workers, 4 KB bodies, one Envoy worker thread, %d busy connections, %d known sessions in turn. Calls are those the state service has counted. It is a process of its own, apart from the ratio; its time includes probing every engine and reading its metrics once a second.", sessionEngines, busy, knownSessions)}
+	times := s.table("sessions", "Time to the answer at a low rate, known sessions", "", "figure", "plain", "with filter", "ratio", "added")
+	times.Notes = []string{fmt.Sprintf("As above; Poisson arrivals at %d requests a second, the same instants for both.", lowRate)}
+	err := s.sessionLanes(ctx, func(plain, free, bound *lane) error {
+		known := inSessions("known", knownSessions)
+		steady := func(c *load.Client) (load.Result, error) { return c.ClosedMix(known, s.perRound(sessionBody)) }
+		round := 0
+		fresh := func(c *load.Client) (load.Result, error) {
+			round++
+			return c.ClosedMix(inSessions("round-"+strconv.Itoa(round), s.perRound(sessionBody)), s.perRound(sessionBody))
+		}
+		for _, row := range []struct {
+			name string
+			with *lane
+			run  func(*load.Client) (load.Result, error)
+		}{
+			{"no callout (power_of_two)", free, steady},
+			{"known session", bound, steady},
+			{"new session", bound, fresh},
+		} {
+			s.progress("sessions: %s", row.name)
+			calls, all, err := s.counted(plain, row.with, row.run)
+			if err != nil {
+				return err
+			}
+			without, with := each(all[0], proxyPerRequest), each(all[1], proxyPerRequest)
+			cost.Row(row.name, strconv.FormatFloat(calls, 'f', 2, 64), without.Text(1), with.Text(1), with.Over(without).Text(2),
+				with.Minus(without).Text(1), each(all[1], statePerRequest).Text(1))
+		}
+		s.progress("sessions: latency")
+		at := load.Poisson(s.count(200), lowRate, 1)
+		all, err := lanes{plain, bound}.rounds(s.Rounds, func(c *load.Client) (load.Result, error) { return c.OpenMix(known, at) })
+		if err != nil {
+			return err
+		}
+		compare(times, "whole answer, p50 ms", all, quantile(0.5, whole), 3)
+		compare(times, "whole answer, p99 ms", all, quantile(0.99, whole), 3)
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
+	}
+	if err := cost.Write(s.out); err != nil {
+		return err
+	}
+	return times.Write(s.out)
+}
+
+// inSessions are n chats, each of a session of its own.
+func inSessions(name string, n int) [][]byte {
+	request := load.Chat(engine.Model, sessionBody, false)
+	list := make([][]byte, n)
+	for i := range list {
+		list[i] = load.InSession(request, name+"-"+strconv.Itoa(i))
+	}
+	return list
+}
+
+// counted measures two lanes and counts the calls that each request of the second
+// made to its state service. One run before that is not counted: it makes sessions
+// known.
+func (s *suite) counted(plain, with *lane, run func(*load.Client) (load.Result, error)) (perRequest float64, all [][]slice, err error) {
+	if _, err := run(with.client); err != nil {
+		return 0, nil, err
+	}
+	before, err := calls(with)
+	if err != nil {
+		return 0, nil, err
+	}
+	requests := 0
+	all, err = lanes{plain, with}.rounds(s.Rounds, func(c *load.Client) (load.Result, error) {
+		result, err := run(c)
+		if c == with.client {
+			requests += result.Requests
+		}
+		return result, err
+	})
+	if err != nil {
+		return 0, nil, err
+	}
+	after, err := calls(with)
+	return (after - before) / float64(requests), all, err
+}
+
+// calls are all calls of requests that a lane's state service has answered.
+func calls(l *lane) (sum float64, err error) {
+	for _, route := range []string{"observe", "bind"} {
+		n, err := l.target.StateCalls(route)
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+func statePerRequest(s *slice) float64 { return micros(s.state, s.Requests) }
+
+// sessionLanes runs engines and, in front of them, an Envoy without the filter, one
+// whose filter asks nothing and one whose filter binds sessions.
+func (s *suite) sessionLanes(ctx context.Context, use func(plain, free, bound *lane) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r := rig.New(s.Parts)
+	defer r.Close()
+	fleet, err := r.StartEngines(sessionEngines, 0)
+	if err != nil {
+		return err
+	}
+	var targets []*rig.Target
+	for _, o := range []rig.EnvoyOptions{
+		{Name: "envoy"},
+		{Name: "envoy with filter", Policy: powerOfTwo},
+		{Name: "envoy with sessions", Policy: "session_aware"},
+	} {
+		target, err := r.StartEnvoy(fleet, o)
+		if err != nil {
+			return err
+		}
+		targets = append(targets, target)
+	}
+	l, err := dial(busy, targets...)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	return use(l[0], l[1], l[2])
+}

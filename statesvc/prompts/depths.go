@@ -1,0 +1,71 @@
+package prompts
+
+import (
+	"github.com/pointsman/pointsman/core/chat"
+	"github.com/pointsman/pointsman/statesvc/kvevents/zmqsub"
+	"github.com/pointsman/pointsman/statesvc/kvindex"
+	"github.com/pointsman/pointsman/statesvc/pump"
+	"github.com/pointsman/pointsman/statesvc/server"
+	"github.com/pointsman/pointsman/statesvc/wirepb"
+)
+
+// promptOf names what an engine looks up: equal tokens are another prefix under
+// another salt or adapter (fixtures/README.md section 4).
+func promptOf(q *server.PromptQuery, facts *chat.Facts, ids []uint32) kvindex.Prompt {
+	prompt := kvindex.Prompt{Tokens: ids, Salt: facts.Salt}
+	switch {
+	case q.Asked != q.Model:
+		prompt.LoRA = q.Asked
+	case facts.Adapter != "":
+		prompt.LoRA = facts.Adapter
+	}
+	return prompt
+}
+
+// local makes the answer of the index. Its blocks are of one token, since engines
+// cut prompts into blocks of different sizes and are compared with one another.
+func (p *Prompts) local(source, asked string, tokens uint64, matches []pump.Match) *wirepb.Lookup {
+	depths := make(map[string]*wirepb.Depth, len(matches))
+	for i := range matches {
+		note(depths, &matches[i])
+	}
+	lookup := &wirepb.Lookup{Source: source, Outcome: wirepb.LookupOutcome_LOOKUP_MISS, Blocks: tokens}
+	trusted, why := false, "no engine serves it"
+	for _, worker := range p.opts.Engines.Serving(asked) {
+		if d := depths[worker]; d != nil {
+			lookup.Depths = append(lookup.Depths, d)
+			continue
+		}
+		trust, reason := p.opts.Index.Trust(worker)
+		if trust == zmqsub.TrustNone {
+			why = worker + ": " + reason
+		}
+		trusted = trusted || trust != zmqsub.TrustNone
+	}
+	switch {
+	case len(lookup.Depths) > 0:
+		lookup.Outcome = wirepb.LookupOutcome_LOOKUP_HIT
+	case !trusted:
+		return none(source, "no engine of this model has KV events that can be trusted ("+why+")")
+	}
+	return lookup
+}
+
+// note keeps the best rank of an engine.
+func note(depths map[string]*wirepb.Depth, m *pump.Match) {
+	reach := uint64(m.Reach())
+	if reach == 0 {
+		return
+	}
+	d := depths[m.Owner.Worker]
+	if d == nil {
+		d = &wirepb.Depth{Worker: m.Owner.Worker}
+		depths[m.Owner.Worker] = d
+	}
+	if reach <= d.GetBlocks() {
+		return
+	}
+	device := uint64(m.Within[0]) * uint64(m.BlockSize)
+	d.Blocks, d.DeviceBlocks = reach, &device
+	d.Uncertain = m.Trust != zmqsub.TrustFull || !m.Certain
+}

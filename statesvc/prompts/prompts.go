@@ -1,0 +1,100 @@
+package prompts
+
+import (
+	"context"
+	"sync"
+
+	"github.com/pointsman/pointsman/core/chat"
+	"github.com/pointsman/pointsman/core/policy"
+	"github.com/pointsman/pointsman/statesvc/pump"
+	"github.com/pointsman/pointsman/statesvc/server"
+	"github.com/pointsman/pointsman/statesvc/tokenize"
+	"github.com/pointsman/pointsman/statesvc/wirepb"
+)
+
+// Tokenizer tells the tokens of requests.
+type Tokenizer interface {
+	// Tokens is that of tokenize.Source.
+	tokenize.Source
+	// Has reports whether the model has a tokenizer, here or at an engine.
+	Has(model string) bool
+}
+
+// Engines tells which engines serve a model.
+type Engines interface {
+	// Serving lists the engines that serve a name, a model's or an adapter's.
+	Serving(name string) []string
+}
+
+// Options are the facts of Prompts. All are required.
+type Options struct {
+	Tokenizer Tokenizer
+	Index     pump.Matcher
+	Engines   Engines
+}
+
+// Prompts implements server.Prompts. It holds nothing but scratch.
+type Prompts struct {
+	opts    Options
+	results sync.Pool // of *pump.Result
+}
+
+var _ server.Prompts = (*Prompts)(nil)
+
+// New makes a Prompts.
+func New(opts Options) *Prompts {
+	return &Prompts{opts: opts, results: sync.Pool{New: func() any { return new(pump.Result) }}}
+}
+
+// Look implements server.Prompts.
+func (p *Prompts) Look(ctx context.Context, q *server.PromptQuery) (*server.PromptAnswer, error) {
+	answer := &server.PromptAnswer{}
+	if !p.opts.Tokenizer.Has(q.Model) {
+		answer.Uncounted = true
+		answer.Lookups = unavailable(q.Sources, "no tokenizer for this model: name the model under tokenize.models of the state service")
+		return answer, nil
+	}
+	dialect := chat.DialectOf(q.Path)
+	body := string(q.Body)
+	tokens, err := p.opts.Tokenizer.Tokens(ctx, q.Model, dialect, body)
+	if err != nil {
+		return nil, err
+	}
+	if tokens.Certainty != tokenize.Estimated {
+		answer.Tokens = &tokens.Longest
+	}
+	for _, source := range q.Sources {
+		answer.Lookups = append(answer.Lookups, p.lookup(source, q, dialect, body, &tokens))
+	}
+	return answer, nil
+}
+
+func (p *Prompts) lookup(source string, q *server.PromptQuery, dialect chat.Dialect, body string, tokens *tokenize.Tokens) *wirepb.Lookup {
+	switch {
+	case source != policy.DefaultPrefixSource:
+		return none(source, "this state service has no such source")
+	case tokens.Certainty != tokenize.Exact:
+		return none(source, "the prompt's tokens are not known: "+string(tokens.Reason))
+	case len(tokens.IDs) == 0:
+		return none(source, "the prompt has no tokens")
+	}
+	facts, err := chat.Peek(body, dialect)
+	if err != nil {
+		return none(source, "the body cannot be read")
+	}
+	r := p.results.Get().(*pump.Result)
+	defer p.results.Put(r)
+	p.opts.Index.Match(promptOf(q, &facts, tokens.IDs), r)
+	return p.local(source, q.Asked, uint64(len(tokens.IDs)), r.Matches)
+}
+
+func unavailable(sources []string, why string) (list []*wirepb.Lookup) {
+	for _, source := range sources {
+		list = append(list, none(source, why))
+	}
+	return list
+}
+
+func none(source, why string) *wirepb.Lookup {
+	return &wirepb.Lookup{Source: source, Outcome: wirepb.LookupOutcome_LOOKUP_UNAVAILABLE, Detail: why}
+}
