@@ -50,7 +50,7 @@ func replay(ctx context.Context, endpoint string, from int64, l replayLimits, ta
 	enough, err := takeAll(waiting, done, take)
 	if enough {
 		p.close()
-		<-done
+		_ = <-done // it was cut
 		return nil
 	}
 	if err != nil {
