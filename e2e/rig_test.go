@@ -76,6 +76,7 @@ type setup struct {
 	filter        string // JSON of "models"
 	extra         string // further top-level JSON members, each with a comma after it
 	state         string // further members of "state", each with a comma before it
+	service       string // further lines of the state service's configuration
 	noState       bool   // the state service is not started
 	noHeaderPause bool
 	concurrency   int
@@ -91,7 +92,7 @@ func newRig(t testing.TB, h host, s setup) *rig {
 	require.NoError(t, err)
 	r.fleet = fleet
 	t.Cleanup(fleet.StopAll)
-	r.state = newState(t, fleet)
+	r.state = newStateWith(t, fleet, s.service)
 	if !s.noState {
 		r.state.start()
 	}
@@ -178,11 +179,14 @@ type stateService struct {
 	service *statesvc.Service
 }
 
-func newState(t testing.TB, fleet *fakes.Fleet) *stateService {
+func newState(t testing.TB, fleet *fakes.Fleet) *stateService { return newStateWith(t, fleet, "") }
+
+// newStateWith has further lines in the configuration.
+func newStateWith(t testing.TB, fleet *fakes.Fleet, further string) *stateService {
 	t.Helper()
 	var file strings.Builder
 	s := &stateService{t: t, addr: envoytest.FreePort(t)}
-	fmt.Fprintf(&file, "version: 1\nlisten: %q\nfleet:\n  static:\n", s.addr)
+	fmt.Fprintf(&file, "version: 1\nlisten: %q\n%sfleet:\n  static:\n", s.addr, further)
 	for _, e := range fleet.Engines() {
 		fmt.Fprintf(&file, "    - {id: %s, address: %q}\n", e.Name(), e.Addr())
 	}

@@ -13,6 +13,9 @@
 //
 // After a Respond effect the machine only waits for EventDone.
 //
+// A request that is over may have one last effect, EffectAbort, which EventDone
+// returns: its engine is to be told that nobody waits for the answer.
+//
 // A request whose policies read what only the state service knows waits for it:
 // Observe asks before the first pick, Bind stores a new placement before the
 // request is sent (design section 3). The caller sends the message, hands the

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/pointsman/pointsman/core"
@@ -94,7 +95,7 @@ func (r *Request) trace(target spec.Target, a *ask) {
 	}
 	r.path = r.steps
 	r.path.Reset(&history.Namespace{
-		Model: target.Model, Adapter: target.Asked, Salt: a.salt, Dialect: uint8(r.dialect), Template: a.template,
+		Model: target.Model, Adapter: cmp.Or(a.adapter, target.Asked), Salt: a.salt, Dialect: uint8(r.dialect), Template: a.template,
 	})
 	r.path.Message(a.tools, false)
 	chat.Parts(a.prompt, a.lead, func(p chat.Part) {
@@ -130,7 +131,9 @@ func (r *Request) lookBack() policy.Lookup {
 	if !r.match.Found {
 		return policy.Lookup{Outcome: policy.LookupMiss, Blocks: r.match.Bytes}
 	}
-	return policy.Lookup{Outcome: policy.LookupHit, Blocks: r.match.Bytes, Shared: r.match.Shared}
+	return policy.Lookup{
+		Outcome: policy.LookupHit, Blocks: r.match.Bytes, Shared: r.match.Shared, Holders: r.ctx.past.table.Holders(),
+	}
 }
 
 // learn asks the shelf for the conversation's former turns, where the context has

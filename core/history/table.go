@@ -26,7 +26,8 @@ type Table struct {
 	hand    int    // where the last victim was found
 	nodes   nodes
 	holders holders
-	rows    []row // by core.Worker.Slot
+	rows    []row           // by core.Worker.Slot
+	found   []core.WorkerID // by the last lookup
 }
 
 // New makes a table of at most so many entries, one for each boundary and engine;
@@ -191,6 +192,7 @@ func (t *Table) Lookup(p *Path) Match {
 			t.rows[i].epoch = 0
 		}
 	}
+	t.found = t.found[:0]
 	m := Match{Bytes: p.total}
 	s := p.steps(0, p.Len())
 	s.ending = ending(t.ordinal + 1)
@@ -219,13 +221,19 @@ func (t *Table) reach(p *Path, n *node, at int) (deepest uint32) {
 			end = p.ends[answer]
 		}
 		r := &t.rows[holder.row]
-		if r.epoch != t.epoch || r.depth < end {
-			r.epoch, r.depth = t.epoch, end
+		if r.epoch != t.epoch {
+			r.epoch, r.depth = t.epoch, 0
+			t.found = append(t.found, r.id)
 		}
+		r.depth = max(r.depth, end)
 		deepest = max(deepest, end)
 	}
 	return deepest
 }
+
+// Holders are the engines that hold some of the prompt last looked up, valid until
+// the next lookup.
+func (t *Table) Holders() []core.WorkerID { return t.found }
 
 // Depth is how many bytes of the prompt last looked up an engine holds.
 func (t *Table) Depth(w *core.Worker) uint64 {

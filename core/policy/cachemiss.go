@@ -13,7 +13,7 @@ func (p *CacheAware) miss(engines []*core.Worker, req *core.PickRequest) (core.P
 		return core.Pick{}, noRandomSource(p.Name())
 	}
 	if p.caching.Private {
-		p.busy = p.meanOf(engines)
+		p.busy = p.meanOf(engines, req.Rand)
 		if sharing := p.sharing(engines, req.Now); len(sharing) > 0 {
 			if pick, found, err := p.share(sharing, req); found {
 				return pick, err

@@ -24,22 +24,35 @@ func (p *CacheAware) gather(engines []*core.Worker, req *core.PickRequest) {
 		return
 	}
 	var all pressure.Set
-	for i, w := range engines {
-		depth := p.prefixes.Depth(p.caching.Source, w)
-		if depth == 0 {
-			continue
+	if p.lookup.Holders == nil {
+		for i, w := range engines {
+			p.weigh(&all, i, w, req)
 		}
-		matched := held(req.Input, depth, p.lookup.Blocks)
-		switch {
-		case !p.enough(matched, req.Input):
-		case p.enough(p.counted(matched, req.Input, depth), req.Input):
-			p.add(&all, w, req.Now)
-			p.hits = append(p.hits, hit{i, matched})
-		default:
-			p.shares = append(p.shares, hit{i, matched})
+	}
+	for _, id := range p.lookup.Holders {
+		if i, found := core.FindWorker(engines, id); found {
+			p.weigh(&all, i, engines[i], req)
 		}
 	}
 	p.keep(engines, req, all, p.caching.candidates(len(engines)))
+}
+
+// weigh takes an engine for a hit, or for one of what many prompts share, if it
+// holds enough.
+func (p *CacheAware) weigh(all *pressure.Set, at int, w *core.Worker, req *core.PickRequest) {
+	depth := p.prefixes.Depth(p.caching.Source, w)
+	if depth == 0 {
+		return
+	}
+	matched := held(req.Input, depth, p.lookup.Blocks)
+	switch {
+	case !p.enough(matched, req.Input):
+	case p.enough(p.counted(matched, req.Input, depth), req.Input):
+		p.add(all, w, req.Now)
+		p.hits = append(p.hits, hit{at, matched})
+	default:
+		p.shares = append(p.shares, hit{at, matched})
+	}
 }
 
 // add takes an engine into a set. It reads reports while they still matter, and

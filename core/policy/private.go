@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"math/rand/v2"
+
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/pressure"
 )
@@ -77,14 +79,28 @@ func (p *CacheAware) busier(w *core.Worker, side pressure.Side, than *core.Worke
 	return p.prefixes.Sent(p.caching.Source, w) > p.prefixes.Sent(p.caching.Source, than)
 }
 
-// mean is the requests in flight of the candidates.
+// mean is the requests in flight of some engines.
 type mean struct{ all, n uint64 }
 
-func (p *CacheAware) meanOf(engines []*core.Worker) mean {
-	m := mean{n: uint64(len(engines))}
-	for _, w := range engines {
-		m.all += p.loads.Inflight(w)
+// meanSample is how many engines the mean of a group is taken over. It decides
+// between much and little only, and to ask a thousand engines costs more than all
+// the rest of a pick.
+const meanSample = 16
+
+// meanOf is that of the candidates, of many those of a sample.
+func (p *CacheAware) meanOf(engines []*core.Worker, r *rand.Rand) mean {
+	m := mean{n: uint64(min(len(engines), meanSample))}
+	if len(engines) <= meanSample {
+		for _, w := range engines {
+			m.all += p.loads.Inflight(w)
+		}
+		return m
 	}
+	p.sample.begin(len(engines), r)
+	for range meanSample {
+		m.all += p.loads.Inflight(engines[p.sample.next()])
+	}
+	p.sample.end()
 	return m
 }
 

@@ -55,7 +55,10 @@ type Lookup struct {
 	// Shared is how many of the query's blocks, from the first on, belong to many
 	// prompts; known to SourceHistory only, whose blocks are bytes.
 	Shared uint64
-	Detail string // why, for LookupInvalid and LookupUnavailable
+	// Holders are the engines that hold any of it, of SourceHistory only, in no
+	// order: then no other's Depth is asked. Valid until the pick returns.
+	Holders []core.WorkerID
+	Detail  string // why, for LookupInvalid and LookupUnavailable
 }
 
 // PrefixView is what a policy may know of the prefixes that engines hold. One

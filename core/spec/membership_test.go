@@ -48,6 +48,10 @@ func TestMembership_is_refused(t *testing.T) {
 	for _, tc := range []struct{ top, group, want string }{
 		{``, `"worker_services": ["prod"], `, `models.m.buckets[0].groups.plain.worker_services[0]: "prod" is not a Kubernetes Service; write namespace/name`},
 		{``, `"worker_services": "prod/x", `, `models.m.buckets[0].groups.plain.worker_services: must be a list, is "prod/x"`},
+		{worker + `"services": ["prod/x"]}], `, `"worker_services": ["prod/x", "prod/y"], `, `models.m.buckets[0].groups.plain.worker_services[1]: no worker is behind "prod/y"; add it to the services of a worker or correct it`},
+		{``, `"worker_services": ["prod/x", "prod/x"], `, `models.m.buckets[0].groups.plain.worker_services[1]: "prod/x" stands twice; keep one`},
+		{worker + `"services": ["prod/x", "prod/x"]}], `, `"worker_services": ["prod/x"], `, `workers[0].services[1]: "prod/x" stands twice; keep one`},
+		{worker + `"services": ["prod/x", "prod"]}], `, `"worker_services": ["prod/x"], `, `workers[0].services[1]: "prod" is not a Kubernetes Service; write namespace/name`},
 		{`"worker_services": [], `, ``, `worker_services: belongs to a group; write it into "plain", "prefill" or "decode"`},
 		{`"version_group": "v1", `, ``, `version_group: belongs to a worker; write it into "workers": [{...}], or into the state service's configuration`},
 		{worker + `"version_group": "v1"}], `, ``, `workers[0].version_group: has no effect on a plain engine, which pairs with none; leave it out`},

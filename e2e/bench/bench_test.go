@@ -88,6 +88,7 @@ func TestRun_makes_every_table(t *testing.T) {
 	for section, rows := range map[string][]string{
 		"requests": {`\| 4 +\| 4 KB \|( +FIGURE +\|| FIGURE +\|){5}`},
 		"sessions": {`\| known session +\| \d\.\d\d +\|( +FIGURE +\|| FIGURE +\|){5}`, `\| new session +\| \d\.\d\d +\|`, `\| no callout \(power_of_two\) +\| 0\.00 +\|`, `\| whole answer, p99 ms +\|( FIGURE +\|){4}`},
+		"history":  {`\| 4 KB \|( +FIGURE +\|| FIGURE +\|){6}`},
 		"streams":  {`\| CPU per chunk, us +\|( FIGURE +\|){4}`},
 		"latency":  {`\| whole answer, p99 ms +\|( FIGURE +\|){4}`, `\| first token, p50 ms +\|( FIGURE +\|){4}`},
 		"sync":     {`\| 100 +\| nothing +\| FIGURE`, `\| 1000 +\| every load +\| FIGURE`, `\| 1000 +\| whole fleet +\| FIGURE`},

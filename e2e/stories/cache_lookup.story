@@ -68,7 +68,7 @@ r4 dispatch  A
 # A is at its limit. The second bucket reads the same answer, and takes of it what concerns its own engines.
 kv blocks=10
 A 10
-C 8
+C 8 uncertain
 X 10
 ----
 local finds 3 holders of 10 blocks

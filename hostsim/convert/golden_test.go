@@ -117,6 +117,8 @@ func TestConvert_the_table_for_people(t *testing.T) {
 const flagsHead = `# Flags of sgl-router
 
 What ` + "`hostsim convert`" + ` makes of each flag that concerns routing. Flags that would have no effect are refused, too.
+What sgl-router does without a flag and the filter does when asked: abandoned requests are aborted at their engine with
+` + "`\"abort\": {\"cluster\": ...}`" + `.
 ` + "`go test ./hostsim/convert -update`" + ` writes this file from the table that convert works by.
 
 `

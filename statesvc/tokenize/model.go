@@ -154,8 +154,11 @@ func (m *Model) ask(ctx context.Context, p *prompt.Prompt, unverified Tokens) To
 }
 
 func (m *Model) askEngine(ctx context.Context, p *prompt.Prompt) ([]uint32, Reason) {
-	if m.opts.Engine == nil {
+	switch {
+	case m.opts.Engine == nil:
 		return nil, ReasonEngine
+	case m.parity.mute.Load():
+		return nil, ReasonRefused
 	}
 	question, err := engine.Question(p)
 	if err != nil {

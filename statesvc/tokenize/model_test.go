@@ -153,6 +153,20 @@ func TestWithoutAnEngineTokensAreCountedNotTrusted(t *testing.T) {
 	require.Equal(t, tokens(t, trusted(t, "qwen3", render.VLLM, 0), plainChat).Longest, got.Longest)
 }
 
+func TestAnEngineWithoutTokenizeIsLeftAlone(t *testing.T) {
+	m, e := paired(t, tokenize.Options{})
+	e.set(fmt.Errorf("404: %w", engine.ErrRefused), "")
+	require.NoError(t, m.Verify(t.Context()))
+	before := e.calls.Load()
+	got := tokens(t, m, plainChat)
+	require.Equal(t, tokenize.ReasonRefused, got.Reason)
+	require.Equal(t, tokenize.Counted, got.Certainty)
+	require.Equal(t, before, e.calls.Load())
+	e.set(nil, "")
+	require.NoError(t, m.Verify(t.Context()))
+	require.Equal(t, tokenize.FromBPE, tokens(t, m, plainChat).Origin)
+}
+
 func TestReasons(t *testing.T) {
 	m, e := paired(t, tokenize.Options{MaxBody: 1 << 20})
 	require.NoError(t, m.Verify(t.Context()))

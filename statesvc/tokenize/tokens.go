@@ -106,9 +106,9 @@ func estimate(facts *chat.Facts, reason Reason) Tokens {
 
 // exact makes an answer of the sequences' tokens.
 func exact(sequences [][]uint32, origin Origin) Tokens {
-	t := Tokens{Certainty: Exact, Origin: origin}
-	for i, ids := range sequences {
-		if i == 0 || len(ids) > len(t.IDs) {
+	t := Tokens{IDs: []uint32{}, Certainty: Exact, Origin: origin}
+	for _, ids := range sequences {
+		if len(ids) > len(t.IDs) {
 			t.IDs = ids
 		}
 		t.Total += uint64(len(ids))

@@ -20,8 +20,12 @@ import (
 )
 
 // lookEvery is how often the fleet is looked at, so how long a change of it takes to
-// show here.
-const lookEvery = time.Second
+// show here. For a model that is not known it is looked at sooner, and no sooner
+// than lookAgain after the last time, whatever clients ask for.
+const (
+	lookEvery = time.Second
+	lookAgain = 50 * time.Millisecond
+)
 
 // maxModels bounds the models that nobody configured and engines are asked about.
 const maxModels = 1024
@@ -42,6 +46,9 @@ type Keeper struct {
 	opts   Options
 	http   *http.Client
 	roster roster
+
+	looking sync.Mutex
+	looked  time.Time // last time
 
 	mu     sync.RWMutex
 	models map[string]*model
@@ -157,15 +164,26 @@ func (k *Keeper) run(ctx context.Context) {
 	}
 }
 
-// look follows the fleet.
+// look follows the fleet and compares what is due.
 func (k *Keeper) look(ctx context.Context) {
+	k.refresh(0)
+	for _, name := range k.names() {
+		k.compare(ctx, name)
+	}
+}
+
+// refresh takes in the fleet, unless that was done a shorter time ago.
+func (k *Keeper) refresh(unless time.Duration) {
+	k.looking.Lock()
+	defer k.looking.Unlock()
+	if time.Since(k.looked) < unless {
+		return
+	}
 	k.roster.look(k.opts.Fleet.Status())
 	if k.opts.Config.AskEngines {
 		k.follow()
 	}
-	for _, name := range k.names() {
-		k.compare(ctx, name)
-	}
+	k.looked = time.Now()
 }
 
 // follow has the engines asked about the models that nobody configured, and forgets
@@ -222,7 +240,15 @@ func (k *Keeper) names() []string {
 }
 
 // Has reports whether the model has a tokenizer, here or at an engine.
-func (k *Keeper) Has(name string) bool { return k.of(name) != nil }
+func (k *Keeper) Has(name string) bool {
+	if k.of(name) != nil {
+		return true
+	}
+	if k.opts.Config.AskEngines {
+		k.refresh(lookAgain)
+	}
+	return k.of(name) != nil
+}
 
 // Tokens implements tokenize.Source. A model without a tokenizer is estimated.
 func (k *Keeper) Tokens(ctx context.Context, name string, dialect chat.Dialect, body string) (tokenize.Tokens, error) {

@@ -71,9 +71,8 @@ func tokensOf(t *testing.T, k *Keeper, model string) tokenize.Tokens {
 func TestKeeper_asks_the_engines_of_unnamed_models(t *testing.T) {
 	url, calls := answering(t, 5, 6, 7)
 	k := newKeeper(t, config.Tokenize{AskEngines: true}, engines{serving(url, true, 1, "m")})
-	require.False(t, k.Has("m"), "nobody is known yet")
+	require.True(t, k.Has("m"), "who is asked about is looked for at once")
 	k.look(t.Context())
-	require.True(t, k.Has("m"))
 	require.False(t, k.Has("poet"), "an adapter has its model's")
 	require.Equal(t, []string{"of m"}, k.Serving("m"))
 	require.Equal(t, []string{"of m"}, k.Serving("poet"))

@@ -15,6 +15,7 @@ import (
 type EnvoyOptions struct {
 	Name        string
 	Policy      string // of the filter; empty is an Envoy without the filter
+	Source      string // of cache_aware
 	Concurrency int    // worker threads; 0 is 1
 	Filter      string // module; empty is Parts.Filter
 	// KeepCluster leaves the engines' cluster of an Envoy without the filter as
@@ -64,13 +65,17 @@ func (r *Rig) bootstrap(engines *Engines, o EnvoyOptions, t *Target, admin strin
 		return nil, err
 	}
 	t.state = options.State
-	options.Filter = filterConfig(o.Policy)
+	options.Filter = filterConfig(o)
 	return envoytest.Render(options, t.Addr, admin)
 }
 
-func filterConfig(policy string) []byte {
+func filterConfig(o EnvoyOptions) []byte {
+	policy := fmt.Sprintf(`"type":%q`, o.Policy)
+	if o.Source != "" {
+		policy += fmt.Sprintf(`,"source":%q`, o.Source)
+	}
 	return fmt.Appendf(nil, `{"version":1,"proxy":"bench","endpoint_mode":"override_host","state":{"cluster":"pointsman_state"},`+
-		`"models":{%q:{"buckets":[{"id":"all","groups":{"plain":{"policy":{"type":%q}}}}]}}}`, engine.Model, policy)
+		`"models":{%q:{"buckets":[{"id":"all","groups":{"plain":{"policy":{%s}}}}]}}}`, engine.Model, policy)
 }
 
 // serves sends one chat.

@@ -12,11 +12,7 @@ func (r *renderer) eval(e expr, s *scope) (Value, error) {
 	case *name:
 		return r.lookup(e.name, s), r.step(4 * len(s.names))
 	case *attr:
-		of, err := r.eval(e.of, s)
-		if err != nil {
-			return nil, err
-		}
-		return member(of, e.name)
+		return r.attr(e, s)
 	case *item:
 		return r.item(e, s)
 	case *part:
@@ -44,6 +40,14 @@ func (r *renderer) eval(e expr, s *scope) (Value, error) {
 		return r.method(e, s)
 	}
 	return nil, unsupported("an expression of type %T", e)
+}
+
+func (r *renderer) attr(e *attr, s *scope) (Value, error) {
+	of, err := r.eval(e.of, s)
+	if err != nil {
+		return nil, err
+	}
+	return member(of, e.name)
 }
 
 // lookup gives a name's value; the functions are names too.

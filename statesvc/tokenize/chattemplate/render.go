@@ -137,19 +137,7 @@ func (r *renderer) node(n node, s *scope, out *strings.Builder) error {
 		}
 		return r.write(out, t)
 	case *ifNode:
-		for _, b := range n.branches {
-			if b.condition != nil {
-				v, err := r.eval(b.condition, s)
-				if err != nil {
-					return err
-				}
-				if !truthy(v) {
-					continue
-				}
-			}
-			return r.run(b.body, s, out)
-		}
-		return nil
+		return r.choose(n, s, out)
 	case *forNode:
 		return r.loop(n, s, out)
 	case *setNode:
@@ -165,6 +153,22 @@ func (r *renderer) node(n node, s *scope, out *strings.Builder) error {
 		return jump{n.out}
 	}
 	return unsupported("a statement of type %T", n)
+}
+
+func (r *renderer) choose(n *ifNode, s *scope, out *strings.Builder) error {
+	for _, b := range n.branches {
+		if b.condition != nil {
+			v, err := r.eval(b.condition, s)
+			if err != nil {
+				return err
+			}
+			if !truthy(v) {
+				continue
+			}
+		}
+		return r.run(b.body, s, out)
+	}
+	return nil
 }
 
 func (r *renderer) write(out *strings.Builder, t string) error {

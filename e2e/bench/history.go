@@ -1,0 +1,122 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pointsman/pointsman/e2e/bench/engine"
+	"github.com/pointsman/pointsman/e2e/bench/load"
+	"github.com/pointsman/pointsman/e2e/bench/rig"
+)
+
+const (
+	historyEngines = 100 // the size of the fleet that the target is for
+	historyTenants = 16  // shared system prompts
+)
+
+// history compares an Envoy that goes by what it sent where with one that does not
+// look at prompts, and with one without the filter.
+func (s *suite) history(ctx context.Context) error {
+	bodies := s.Bodies
+	if len(bodies) == 0 {
+		bodies = []int{4 << 10, 16 << 10, 64 << 10}
+	}
+	t := s.table("history", "Envoy CPU per request, cache-aware by history (no callout)",
+		"ratio 1.7 at 4 KB and 100 workers; falls short at 2.2",
+		"body", "plain, us", "power_of_two, ratio", "history, us", "history, ratio", "history, added, us", "state service, us")
+	t.Notes = []string{fmt.Sprintf("%d workers, one Envoy worker thread, %d busy connections. New conversations of two turns each round: a quarter of a prompt is one of %d shared system prompts, messages have 1 KB. The state service passes on what was sent where, and probes every engine once a second.", historyEngines, busy, historyTenants)}
+	err := s.historyLanes(ctx, func(l lanes) error {
+		for _, body := range bodies {
+			s.progress("history: %s bodies", bytesText(body))
+			round, count := 0, s.perRound(body)
+			all, err := l.rounds(s.Rounds, func(c *load.Client) (load.Result, error) {
+				round++
+				return c.ClosedMix(conversations(round, count, body), count)
+			})
+			if err != nil {
+				return err
+			}
+			plain, blind, history := each(all[0], proxyPerRequest), each(all[1], proxyPerRequest), each(all[2], proxyPerRequest)
+			t.Row(bytesText(body), plain.Text(1), blind.Over(plain).Text(2), history.Text(1), history.Over(plain).Text(2),
+				history.Minus(plain).Text(1), each(all[2], statePerRequest).Text(1))
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
+	}
+	return t.Write(s.out)
+}
+
+// conversations are n requests of a round: first turns, then second turns of the
+// same conversations.
+func conversations(round, n, size int) [][]byte {
+	list := make([][]byte, 0, n)
+	for turn := range 2 {
+		for i := range n / 2 {
+			list = append(list, conversation(strconv.Itoa(round)+"-"+strconv.Itoa(i), i%historyTenants, size, turn))
+		}
+	}
+	return list
+}
+
+// conversation is a chat of about a size: a tenant's system prompt, messages of
+// 1 KB, and in the second turn an answer and a question more.
+func conversation(name string, tenant, size, turn int) []byte {
+	var list strings.Builder
+	add := func(role, content string) {
+		if list.Len() > 0 {
+			list.WriteByte(',')
+		}
+		text, _ := json.Marshal(content) // strings always encode
+		list.WriteString(`{"role":"` + role + `","content":` + string(text) + `}`)
+	}
+	words := func(tag string, n int) string {
+		return strings.Repeat(tag+" lorem ipsum dolor ", n/(len(tag)+19)+1)[:n]
+	}
+	add("system", words("tenant "+strconv.Itoa(tenant), size/4))
+	for i := 0; list.Len() < size-1<<10; i++ {
+		add([]string{"user", "assistant"}[i%2], words(name+" "+strconv.Itoa(i), 900))
+	}
+	add("user", words(name, max(1, size-list.Len()-200)))
+	if turn > 0 {
+		add("assistant", "It is so.")
+		add("user", "Why?")
+	}
+	return load.Post(fmt.Sprintf(`{"model":%q,"stream":false,"max_tokens":16,"messages":[%s]}`, engine.Model, list.String()))
+}
+
+// historyLanes runs engines and three Envoys in front of them: without the filter,
+// with one that takes no look at prompts, and with one that goes by history.
+func (s *suite) historyLanes(ctx context.Context, use func(lanes) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r := rig.New(s.Parts)
+	defer r.Close()
+	fleet, err := r.StartEngines(historyEngines, 0)
+	if err != nil {
+		return err
+	}
+	var targets []*rig.Target
+	for _, o := range []rig.EnvoyOptions{
+		{Name: "envoy"},
+		{Name: "envoy with filter", Policy: powerOfTwo},
+		{Name: "envoy by history", Policy: "cache_aware", Source: "history"},
+	} {
+		target, err := r.StartEnvoy(fleet, o)
+		if err != nil {
+			return err
+		}
+		targets = append(targets, target)
+	}
+	l, err := dial(busy, targets...)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	return use(l)
+}
