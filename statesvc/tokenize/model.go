@@ -92,24 +92,33 @@ func (m *Model) tokens(ctx context.Context, dialect chat.Dialect, body string) (
 		return estimate(&facts, ReasonTooLarge), nil
 	}
 	p, err := prompt.Read(dialect, body)
+	var t Tokens
 	switch {
 	case errors.Is(err, prompt.ErrNotText):
-		return m.counted(ctx, &p, ReasonNotText), nil
+		t = m.counted(ctx, &p, ReasonNotText)
 	case err != nil:
 		return estimate(&p.Facts, ReasonBody), err
 	case p.IDs != nil:
-		return exact(p.IDs, FromClient), nil
+		t = exact(p.IDs, FromClient)
 	case p.Messages == "" && p.Texts == nil:
-		return m.counted(ctx, &p, ReasonNoForm), nil
+		t = m.counted(ctx, &p, ReasonNoForm)
+	default:
+		t = m.choose(ctx, &p)
 	}
-	local, features, why := m.local(ctx, &p)
-	if why == ReasonNone {
-		m.maybeCompare(&p, features, local.IDs)
-		return local, nil
-	}
-	t := m.ask(ctx, &p, local)
-	t.Local = why
+	t.Facts = p.Facts
 	return t, nil
+}
+
+// choose answers by bpe, by the engine or by what is left.
+func (m *Model) choose(ctx context.Context, p *prompt.Prompt) Tokens {
+	local, features, why := m.local(ctx, p)
+	if why == ReasonNone {
+		m.maybeCompare(p, features, local.IDs)
+		return local
+	}
+	t := m.ask(ctx, p, local)
+	t.Local = why
+	return t
 }
 
 // local answers by bpe. With ReasonUnverified the answer must not be taken for exact.
