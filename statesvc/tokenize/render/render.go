@@ -2,6 +2,7 @@ package render
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -53,7 +54,7 @@ type Renderer struct {
 // of its own file, chat_template.jinja, goes before that of the configuration; it is
 // empty without one. The error names what is not done.
 func New(config []byte, template string, engine Engine) (*Renderer, error) {
-	if !gjson.ValidBytes(config) {
+	if !json.Valid(config) {
 		return nil, refuse("tokenizer_config.json is not valid JSON")
 	}
 	parsed := gjson.ParseBytes(config)

@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -155,6 +156,8 @@ func TestFeaturesOfMessages(t *testing.T) {
 
 func TestTemplatesOfConfigurations(t *testing.T) {
 	_, err := render.New([]byte(`{`), "", render.VLLM)
+	require.ErrorContains(t, err, "not valid JSON")
+	_, err = render.New([]byte(strings.Repeat("[", 16<<20)), "", render.VLLM)
 	require.ErrorContains(t, err, "not valid JSON")
 	_, err = render.New([]byte(`{}`), "", render.VLLM)
 	require.ErrorContains(t, err, "no chat template")
