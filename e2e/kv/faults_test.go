@@ -49,14 +49,20 @@ func (s *scene) known(seed uint64) {
 	}
 }
 
-// trust is what the service says of the engine's stream.
-func (s *scene) trust() (trust, reason string) {
+// distrusted waits until the service says why it does not trust the stream in full.
+func (s *scene) distrusted(reason string) {
 	s.Helper()
 	var view struct {
 		Engines []struct{ Trust, Reason string }
 	}
-	s.get("/v1/index?worker=one", &view)
-	return view.Engines[0].Trust, view.Engines[0].Reason
+	for deadline := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
+		s.get("/v1/index?worker=one", &view)
+		if v := view.Engines[0]; v.Reason == reason {
+			require.Equal(s, "partial", v.Trust)
+			return
+		}
+		require.True(s, time.Now().Before(deadline), "%+v", view)
+	}
 }
 
 func TestService_lostBatchesAreFetched(t *testing.T) {
@@ -85,11 +91,12 @@ func TestService_repeatsAreNoNews(t *testing.T) {
 // known again.
 func TestService_gapWithoutReplayIsDistrusted(t *testing.T) {
 	s := stage(t, fakes.KVConfig{NoReplay: true})
+	require.Eventually(t, func() bool { return s.feed.Subscribers() == 1 }, patience, time.Millisecond)
 	s.ask(1, 1)
-	require.Eventually(t, func() bool { trust, _ := s.trust(); return trust != "none" }, patience, 5*time.Millisecond)
+	s.known(1)
 	s.feed.Lose(1)
 	s.ask(2, 3)
-	require.Eventually(t, func() bool { _, reason := s.trust(); return reason == "gap" || reason == "late_join" }, patience, 5*time.Millisecond)
+	s.distrusted("gap")
 	s.f.post("/reset_prefix_cache", map[string]any{})
 	s.ask(3, 1)
 	s.known(4)

@@ -33,12 +33,13 @@
 //
 // # Bounds
 //
-// Memory is Options.QueueMessages and QueueBytes, one message of MaxMessageBytes, and
-// 8 KB. A message that does not fit into the queue is dropped, and thereby a gap. Replays
-// are read as fast as the sink takes them, so nothing is dropped there; one is under way
-// at a time, they have a pause between them that grows while they fail, and end when no
-// reply comes for ReplayTimeout. A stream whose numbers run backwards again and again is
-// fenced until it is quiet.
+// Memory is Options.QueueMessages and QueueBytes, as many bytes again during a replay, one
+// message of MaxMessageBytes for each, and 8 KB. A message that does not fit into the queue
+// is dropped, and thereby a gap. Replies of a replay are read at once, since engines drop
+// what is not, and a replay that is longer than what may wait is asked for in parts. One is
+// under way at a time; they have a pause between them that grows while they are of no use,
+// and end when no reply comes for ReplayTimeout. A stream whose numbers run backwards again
+// and again is fenced until it is quiet.
 //
 // The ZMQ library makes greetings and sends; what a peer says is read here, since the
 // library allocates whatever size a peer names, and panics on some malformed metadata.

@@ -92,7 +92,7 @@ func (f *follower) live(ctx context.Context, it *item) {
 	backwards := seq <= f.linkLast
 	rising := f.verified == it.link && !backwards
 	f.linkLast = seq
-	if it.link == f.suspect.link {
+	if it.link == f.suspect.link || f.unproven(it.link) {
 		f.s.count(func(c *Counts) { c.Fenced++ })
 		return
 	}
@@ -133,6 +133,25 @@ func (f *follower) begin(ctx context.Context, it *item) {
 		f.all(ctx)
 	}
 	f.settle(it)
+	f.verified = it.link // what was delivered is of it
+}
+
+// maxUnproven is the pause between replays from which on they are not waited for.
+const maxUnproven = 4 * time.Second
+
+// unproven reports whether a connection may be to another process than what was
+// delivered, and a replay will soon tell. While replays fail for longer, its batches are
+// taken, and nothing says that they follow.
+func (f *follower) unproven(link uint64) bool {
+	if f.s.o.Replay == "" || !f.cursor.known || f.verified == link {
+		return false
+	}
+	if f.pace.bad < maxUnproven {
+		return true
+	}
+	f.verified = link
+	f.s.change(func(d *doubts, _ *Status) { d.add(ReasonGap) })
+	return false
 }
 
 // settle delivers a batch if a replay has not done so.

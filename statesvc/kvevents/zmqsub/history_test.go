@@ -58,7 +58,7 @@ func (r *rig) befall(random *rand.Rand) {
 			r.pub.SendAs(int64(max(len(r.sent)-10, 0)+i), []byte(text))
 		}
 	case 9:
-		r.pub.SetReplays(zmqtest.Replays{Limit: 1 + random.IntN(5), NoTopic: random.IntN(2) == 0})
+		r.pub.SetReplays(zmqtest.Replays{Limit: random.IntN(6), Skip: random.IntN(3), NoTopic: random.IntN(2) == 0})
 	case 10:
 		r.pub.SetReplays(zmqtest.Replays{Delay: time.Duration(random.IntN(3)) * time.Millisecond})
 	case 11:

@@ -30,6 +30,9 @@ type Replays struct {
 	Limit int
 	// Mute makes the socket answer nothing.
 	Mute bool
+	// Skip leaves batches out of so many replays, one of three, as a socket at its
+	// high-water mark does; negative is of all.
+	Skip int
 }
 
 // Publisher is one rank's sockets. Methods are safe for concurrent use.
@@ -260,6 +263,7 @@ func (p *Publisher) serveReplay(_ *run, z *zmq4.Conn) {
 		p.mu.Lock()
 		p.asked = append(p.asked, from)
 		how := p.replays
+		p.replays.Skip = max(how.Skip-1, min(how.Skip, 0))
 		buffer := append([]Batch(nil), p.buffer...)
 		p.mu.Unlock()
 		if how.Mute {
@@ -274,7 +278,7 @@ func (p *Publisher) serveReplay(_ *run, z *zmq4.Conn) {
 func (p *Publisher) answer(z *zmq4.Conn, from int64, how Replays, buffer []Batch) bool {
 	sent := 0
 	for _, b := range buffer {
-		if b.Seq < from {
+		if b.Seq < from || how.Skip != 0 && b.Seq%3 == 2 {
 			continue
 		}
 		time.Sleep(how.Delay)

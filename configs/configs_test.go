@@ -1,0 +1,42 @@
+package configs_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pointsman/pointsman/configs"
+	"github.com/pointsman/pointsman/core/spec"
+	"github.com/pointsman/pointsman/statesvc/config"
+)
+
+// Every filter configuration is one that the filter takes.
+func TestFilters(t *testing.T) {
+	files, err := fs.Glob(configs.FS, "filter/*")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, name := range files {
+		require.True(t, strings.HasSuffix(name, ".json"), name)
+		text, err := fs.ReadFile(configs.FS, name)
+		require.NoError(t, err)
+		_, err = spec.Decode(text)
+		require.NoError(t, err, name)
+	}
+}
+
+// Every state service configuration is one that it takes.
+func TestStateServices(t *testing.T) {
+	files, err := filepath.Glob("statesvc/*")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		_, err = config.Parse(text, func(string) string { return "" })
+		require.NoError(t, err, name)
+	}
+}
