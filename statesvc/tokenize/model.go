@@ -11,6 +11,7 @@ import (
 	"github.com/pointsman/pointsman/statesvc/tokenize/bpe"
 	"github.com/pointsman/pointsman/statesvc/tokenize/engine"
 	"github.com/pointsman/pointsman/statesvc/tokenize/prompt"
+	"github.com/pointsman/pointsman/statesvc/tokenize/render"
 )
 
 // Asker is an engine's /tokenize.
@@ -24,8 +25,9 @@ type Options struct {
 	Name string
 	// Local is nil without a tokenizer here.
 	Local *Local
-	// Engine is nil without one to ask.
+	// Engine is nil without one to ask; API says whose questions it takes.
 	Engine Asker
+	API    render.Engine
 	// Trust takes Local for the engine's without comparing.
 	Trust bool
 	// SampleEvery is of how many answers by bpe one is compared with the engine; 256
@@ -169,7 +171,7 @@ func (m *Model) askEngine(ctx context.Context, p *prompt.Prompt) ([]uint32, Reas
 	case m.parity.mute.Load():
 		return nil, ReasonRefused
 	}
-	question, err := engine.Question(p)
+	question, err := engine.Question(p, m.opts.API)
 	if err != nil {
 		return nil, ReasonNotAskable
 	}

@@ -69,7 +69,7 @@ func New(config []byte, template string, engine Engine) (*Renderer, error) {
 	if r.template, err = chattemplate.Compile(template); err != nil {
 		return nil, fmt.Errorf("compile chat template: %w", err)
 	}
-	r.content = r.template.ContentLoop()
+	r.content = r.contentLoop(template)
 	for _, name := range []string{"bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token", "mask_token"} {
 		v := parsed.Get(name)
 		if v.IsObject() {
@@ -80,6 +80,19 @@ func New(config []byte, template string, engine Engine) (*Renderer, error) {
 		}
 	}
 	return r, nil
+}
+
+// contentLoop tells the form of content that the engine gives to the template. SGLang
+// takes every template that speaks of media for one that goes through parts.
+func (r *Renderer) contentLoop(source string) chattemplate.ContentLoop {
+	if r.engine == SGLang {
+		for _, word := range []string{"image", "audio", "video", "vision"} {
+			if strings.Contains(source, word) {
+				return chattemplate.ContentParts
+			}
+		}
+	}
+	return r.template.ContentLoop()
 }
 
 // configured gives the template of a configuration: a string, or the one named
@@ -121,6 +134,11 @@ func (r *Renderer) Render(ctx context.Context, p *prompt.Prompt) (Text, error) {
 	}
 	if (c.features&prompt.Tools != 0 || tools != nil) && r.byTool {
 		return Text{}, refuse("another template is for requests with tools")
+	}
+	if r.engine == SGLang {
+		if err := c.asSGLang(messages, settings.carryOn); err != nil {
+			return Text{}, err
+		}
 	}
 	end := ending{}
 	if settings.carryOn {
@@ -166,10 +184,10 @@ func (r *Renderer) settings(p *prompt.Prompt) (settings, error) {
 		v := gjson.Parse(raw)
 		switch name {
 		case "add_generation_prompt":
-			if r.engine == SGLang || !v.IsBool() {
+			if !v.IsBool() {
 				return s, refuse("add_generation_prompt")
 			}
-			s.generate = v.Bool()
+			s.generate = v.Bool() || r.engine == SGLang // whose chats have no such member
 		case "continue_final_message":
 			if !v.IsBool() {
 				return s, refuse("continue_final_message")
@@ -189,8 +207,8 @@ func (r *Renderer) settings(p *prompt.Prompt) (settings, error) {
 				return s, refuse("reasoning_effort")
 			}
 		case "tool_choice":
-			if p.Tools != "" && raw == `"none"` {
-				return s, refuse("tool_choice none with tools")
+			if p.Tools != "" && (raw == `"none"` || r.engine == SGLang && raw != `"auto"` && raw != `"required"`) {
+				return s, refuse("tool_choice %.40s with tools", raw)
 			}
 		case "mm_processor_kwargs": // of no use without media, which are refused
 		default:
