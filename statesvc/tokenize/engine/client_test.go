@@ -79,7 +79,7 @@ func TestQuestionsToSGLang(t *testing.T) {
 	require.NoError(t, err)
 	got, err := engine.Question(&p, render.SGLang)
 	require.NoError(t, err)
-	require.Equal(t, `{"model":"m","messages":[],"tools":[1],"continue_final_message":true,"reasoning_effort":"low","tool_choice":"none"}`, got)
+	require.JSONEq(t, `{"model":"m","messages":[],"tools":[1],"continue_final_message":true,"reasoning_effort":"low","tool_choice":"none"}`, got)
 }
 
 func TestWhatCannotBeAsked(t *testing.T) {
