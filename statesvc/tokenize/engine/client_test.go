@@ -85,6 +85,7 @@ func TestQuestionsToSGLang(t *testing.T) {
 func TestWhatCannotBeAsked(t *testing.T) {
 	for _, body := range []string{
 		`{"model":"m","messages":[],"documents":[{}]}`, `{"model":"m","messages":[],"tools":[{}],"tool_choice":"none"}`,
+		`{"model":"m","messages":[{"role":"assistant","reasoning_content":"x"}]}`,
 		`{"model":"m","messages":[],"truncate_prompt_tokens":5}`, `{"model":"m","messages":[],"reasoning_effort":"low"}`,
 	} {
 		p, err := prompt.Read(chat.DialectChat, body)

@@ -30,6 +30,10 @@ func Question(p *prompt.Prompt, of render.Engine) (string, error) {
 	}
 	switch {
 	case p.Messages != "":
+		if of == render.VLLM && strings.Contains(p.Messages, "reasoning_content") {
+			// vLLM's chats take it for reasoning, its questions leave it out.
+			return "", &NotAskableError{"reasoning_content"}
+		}
 		b.WriteString(`"messages":` + p.Messages)
 		if p.Tools != "" {
 			b.WriteString(`,"tools":` + p.Tools)

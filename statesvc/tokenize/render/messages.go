@@ -130,39 +130,6 @@ func textPart(text string) *chattemplate.Dict {
 	return d
 }
 
-// asSGLang does what SGLang (0.5.23) does to messages before it renders: a last message
-// of the assistant's that is not to go on becomes the user's, and the answers of tools
-// in parts become text.
-func (c *conversation) asSGLang(messages *chattemplate.List, carryOn bool) error {
-	if c.answers > 1 && c.template.Mentions("tool_call_id") {
-		return refuse("answers of tools that SGLang may put into another order")
-	}
-	for i, m := range messages.Items {
-		d := m.(*chattemplate.Dict)
-		role, _ := d.Get("role")
-		content, _ := d.Get("content")
-		if _, named := d.Get("name"); named && c.template.Mentions("name") {
-			return refuse("a name in a message")
-		}
-		parts, isParts := content.(*chattemplate.List)
-		if role == "tool" && isParts {
-			texts := make([]string, len(parts.Items))
-			for j, part := range parts.Items {
-				text, _ := part.(*chattemplate.Dict).Get("text")
-				texts[j], _ = text.(string)
-			}
-			d.Set("content", strings.Join(texts, " "))
-		}
-		if i == len(messages.Items)-1 && role == "assistant" && !isParts && !carryOn {
-			last := chattemplate.NewDict()
-			last.Set("role", "user")
-			last.Set("content", content)
-			messages.Items[i] = last
-		}
-	}
-	return nil
-}
-
 // textParts gives the texts of content in parts; images and the like are refused.
 func textParts(v gjson.Result) (texts []string, err error) {
 	v.ForEach(func(_, part gjson.Result) bool {

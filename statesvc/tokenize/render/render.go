@@ -136,9 +136,12 @@ func (r *Renderer) Render(ctx context.Context, p *prompt.Prompt) (Text, error) {
 		return Text{}, refuse("another template is for requests with tools")
 	}
 	if r.engine == SGLang {
-		if err := c.asSGLang(messages, settings.carryOn); err != nil {
-			return Text{}, err
-		}
+		err = c.asSGLang(messages, settings.carryOn)
+	} else {
+		err = asVLLM(messages)
+	}
+	if err != nil {
+		return Text{}, err
 	}
 	end := ending{}
 	if settings.carryOn {

@@ -126,6 +126,7 @@ func TestWhatIsNotDoneAlikeIsRefused(t *testing.T) {
 		`"messages":[` + hi + `],"tools":{}`,
 		`"messages":[` + hi + `],"tools":[` + tool + `],"tool_choice":"none"`,
 		`"messages":[` + hi + `],"chat_template":"x"`,
+		`"messages":[{"role":"system","content":"x-anthropic-billing-header: cch=1\nx"}]`,
 		`"messages":[` + hi + `],"documents":[]`,
 		`"messages":[` + hi + `],"reasoning_effort":"low"`,
 		`"messages":[` + hi + `],"add_special_tokens":true`,
@@ -188,6 +189,11 @@ func TestTemplatesOfConfigurations(t *testing.T) {
 	require.NoError(t, err)
 	got, err = text(t, r, `"messages":[`+hi+`,{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"tool","content":[{"type":"text","text":"x"}]}]`)
 	require.NoError(t, err)
+	r, err = render.New([]byte(`{}`), loop, render.VLLM)
+	require.NoError(t, err)
+	vllm, err := text(t, r, `"messages":[{"role":"tool","content":[{"type":"text","text":"x"},{"type":"text","text":"y"}]},{"role":"tool","content":"x"}]`)
+	require.NoError(t, err)
+	require.Equal(t, "SS", vllm.Text, "vLLM gives text for tools")
 	require.Equal(t, "user1tool", got.Text, "SGLang gives parts to a template that speaks of images, but text for tools")
 	r, err = render.New([]byte(`{}`), "{% for m in messages %}{% set content = m.content %}{% for c in content %}{{ c }}{% endfor %}{% endfor %}", render.VLLM)
 	require.NoError(t, err)
