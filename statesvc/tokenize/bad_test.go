@@ -115,27 +115,33 @@ func FuzzTokens(f *testing.F) {
 			f.Add(uint8(d), s)
 		}
 	}
-	l, err := smallLocal(f)
-	require.NoError(f, err)
-	m := tokenize.New(tokenize.Options{Local: l, Trust: true})
-	f.Cleanup(m.Close)
+	var models []*tokenize.Model
+	for _, engine := range []render.Engine{render.VLLM, render.SGLang} {
+		l, err := smallLocal(f, engine)
+		require.NoError(f, err)
+		m := tokenize.New(tokenize.Options{Local: l, API: engine, Trust: true})
+		f.Cleanup(m.Close)
+		models = append(models, m)
+	}
 	f.Fuzz(func(t *testing.T, dialect uint8, body string) {
-		got, err := m.Tokens(t.Context(), chat.Dialect(dialect%uint8(chat.DialectEmbeddings+1)), body)
-		if err != nil {
-			return
+		for _, m := range models {
+			got, err := m.Tokens(t.Context(), chat.Dialect(dialect%uint8(chat.DialectEmbeddings+1)), body)
+			if err != nil {
+				return
+			}
+			require.Positive(t, got.Longest)
+			require.GreaterOrEqual(t, got.Total, got.Longest)
+			require.Equal(t, got.Certainty == tokenize.Exact, got.Reason == tokenize.ReasonNone)
 		}
-		require.Positive(t, got.Longest)
-		require.GreaterOrEqual(t, got.Total, got.Longest)
-		require.Equal(t, got.Certainty == tokenize.Exact, got.Reason == tokenize.ReasonNone)
 	})
 }
 
 // smallLocal is a tokenizer that loads at once, with Qwen's chat template.
-func smallLocal(t testing.TB) (*tokenize.Local, error) {
+func smallLocal(t testing.TB, engine render.Engine) (*tokenize.Local, error) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "tokenizer.json"), tokenizetest.JSON(t, tokenizetest.Small()), 0o600))
 	config, err := os.ReadFile(tokenizetest.File(t, "qwen3", "tokenizer_config.json"))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "tokenizer_config.json"), config, 0o600))
-	return tokenize.OpenLocal(dir, render.VLLM, 1<<20)
+	return tokenize.OpenLocal(dir, engine, 1<<20)
 }

@@ -210,6 +210,35 @@ func TestReasons(t *testing.T) {
 	require.Equal(t, uint64(len(tests)+1), answers, "every answer is counted")
 }
 
+func TestFactsComeWithTheTokens(t *testing.T) {
+	got := tokens(t, trusted(t, "qwen3", render.VLLM, 0), `{"model":"m","messages":[],"cache_salt":"s"}`)
+	require.Equal(t, "s", got.Facts.Salt)
+	require.Equal(t, "m", got.Facts.Model)
+}
+
+func TestConcurrentUse(t *testing.T) {
+	m, e := paired(t, tokenize.Options{SampleEvery: 3})
+	var wg sync.WaitGroup
+	for n := range 4 {
+		wg.Go(func() {
+			for i := range 50 {
+				body := chatBody(t, strings.Repeat("word ", 30), fmt.Sprint("turn ", n*i))
+				got, err := m.Tokens(t.Context(), chat.DialectChat, body)
+				if err != nil || got.Longest == 0 {
+					t.Error(got.Reason, err)
+				}
+			}
+		})
+	}
+	for i := range 10 {
+		e.set(nil, []string{"", "word"}[i%2])
+		require.NoError(t, m.Verify(t.Context()))
+		m.Counts()
+		m.Reset()
+	}
+	wg.Wait()
+}
+
 func TestSequencesAreCountedApart(t *testing.T) {
 	m := trusted(t, "qwen3", render.VLLM, 0)
 	got, err := m.Tokens(t.Context(), chat.DialectCompletions, `{"model":"m","prompt":["a b c","d e f g","h"]}`)

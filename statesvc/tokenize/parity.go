@@ -96,7 +96,7 @@ func (m *Model) Verify(ctx context.Context) error {
 
 // compare asks the engine and compares.
 func (m *Model) compare(ctx context.Context, p *prompt.Prompt, local []uint32) (same bool, err error) {
-	question, err := engine.Question(p)
+	question, err := engine.Question(p, m.opts.API)
 	if err != nil {
 		return false, err
 	}
@@ -113,7 +113,7 @@ func (m *Model) maybeCompare(p *prompt.Prompt, features prompt.Features, local [
 	if m.opts.Engine == nil || m.opts.SampleEvery < 0 || m.counts.samples.Add(1)%uint64(m.opts.SampleEvery) != 0 {
 		return
 	}
-	question, err := engine.Question(p)
+	question, err := engine.Question(p, m.opts.API)
 	if err != nil {
 		return
 	}

@@ -52,6 +52,9 @@ func (p *pace) after(err error) {
 
 // begin notes a replay of everything.
 func (p *pace) begin() {
+	if time.Since(p.rebuildAt) > lastRebuild {
+		p.rebuild = 0
+	}
 	p.rebuild = min(max(2*p.rebuild, firstRebuild), lastRebuild)
 	p.rebuildAt = time.Now().Add(p.rebuild)
 }

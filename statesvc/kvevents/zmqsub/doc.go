@@ -22,6 +22,10 @@
 //     asked for again. That finds batches that went missing at the end, and a process
 //     that began anew: it does not know the batch, or knows another by its number.
 //
+// With a replay socket nothing of a new connection is delivered before that, for what is
+// next by its number may be another process's; only when replays fail for seconds it is,
+// with trust lowered. Without one, the next number is taken for a sign that all is well.
+//
 // A subscriber that came late asks for everything from number 0, and so does one that
 // lost batches: when the engine still has number 0, the sink is reset and delivered
 // everything once more.

@@ -45,8 +45,8 @@ func replay(ctx context.Context, endpoint string, from int64, l replayLimits, ta
 		return fmt.Errorf("%s: %w", endpoint, err)
 	}
 	waiting := newQueue(math.MaxInt, l.waiting)
-	done := make(chan error, 1)
-	go func() { done <- p.replies(ctx, l.idle, waiting) }()
+	done := make(chan ending, 1)
+	go func() { done <- ending{p.replies(ctx, l.idle, waiting)} }()
 	enough, err := takeAll(waiting, done, take)
 	if enough {
 		p.close()
@@ -59,9 +59,12 @@ func replay(ctx context.Context, endpoint string, from int64, l replayLimits, ta
 	return nil
 }
 
+// ending is why no more replies come.
+type ending struct{ err error }
+
 // takeAll gives replies to take until it has enough, or the reader has ended and nothing
 // waits any more.
-func takeAll(waiting *queue, done <-chan error, take func(*engine.Message, bool) bool) (enough bool, err error) {
+func takeAll(waiting *queue, done <-chan ending, take func(*engine.Message, bool) bool) (enough bool, err error) {
 	ended := false
 	for {
 		for it, ok := waiting.take(); ok; it, ok = waiting.take() {
@@ -73,8 +76,8 @@ func takeAll(waiting *queue, done <-chan error, take func(*engine.Message, bool)
 			return false, err
 		}
 		select {
-		case err = <-done:
-			ended = true
+		case end := <-done:
+			ended, err = true, end.err
 		case <-waiting.ready:
 		}
 	}

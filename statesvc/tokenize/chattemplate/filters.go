@@ -115,7 +115,7 @@ func (r *renderer) itemFilter(v Value, name string) (Value, error) {
 	case name == "first" || name == "last":
 		return undefined{}, nil
 	}
-	if err := r.make(16 * len(items)); err != nil {
+	if err := r.charge(16 * len(items)); err != nil {
 		return nil, err
 	}
 	out := slices.Clone(items)
@@ -188,7 +188,7 @@ func (r *renderer) join(v Value, args []Value) (Value, error) {
 			return nil, err
 		}
 	}
-	if err := r.make(total); err != nil {
+	if err := r.charge(total); err != nil {
 		return nil, err
 	}
 	return strings.Join(parts, sep), nil

@@ -82,7 +82,7 @@ func (r *renderer) numbers(args []Value) (Value, error) {
 	if n > maxRange {
 		return nil, typeError("range() of %d numbers", n)
 	}
-	if err := r.make(24 * int(n)); err != nil {
+	if err := r.charge(24 * int(n)); err != nil {
 		return nil, err
 	}
 	items := make([]Value, n)

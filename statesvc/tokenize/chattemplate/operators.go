@@ -93,7 +93,7 @@ func (r *renderer) concat(left, right Value) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.make(len(a) + len(b)); err != nil {
+	if err := r.charge(len(a) + len(b)); err != nil {
 		return nil, err
 	}
 	return a + b, nil
@@ -108,7 +108,7 @@ func (r *renderer) arithmetic(op string, left, right Value) (Value, error) {
 		}
 	case *List:
 		if b, ok := right.(*List); ok && op == "+" {
-			err := r.make(16 * (len(a.Items) + len(b.Items)))
+			err := r.charge(16 * (len(a.Items) + len(b.Items)))
 			if err != nil {
 				return nil, err
 			}

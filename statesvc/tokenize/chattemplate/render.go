@@ -101,8 +101,8 @@ func (r *renderer) step(n int) error {
 	return nil
 }
 
-// make counts bytes before they are made.
-func (r *renderer) make(n int) error {
+// charge counts bytes before they are made.
+func (r *renderer) charge(n int) error {
 	r.made += n
 	if n < 0 || r.made > r.limits.Bytes {
 		return ErrTooMuch
@@ -172,7 +172,7 @@ func (r *renderer) choose(n *ifNode, s *scope, out *strings.Builder) error {
 }
 
 func (r *renderer) write(out *strings.Builder, t string) error {
-	if err := r.make(len(t)); err != nil {
+	if err := r.charge(len(t)); err != nil {
 		return err
 	}
 	out.WriteString(t)
