@@ -1,7 +1,8 @@
 # The switch margin and the pressure guard of cache_aware (engine-selection.md 9.5).
+# What was sent a moment ago does not count here; cache_pending.story is about that.
 
 config
-{"models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware"}}}}]}}}
+{"state": {"cluster": "state", "pending_prefix_ms": 0}, "models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware"}}}}]}}}
 ----
 1 model, 1 bucket
 
@@ -72,7 +73,7 @@ r5 dispatch  A
 
 # By time where that is asked for and both queues have a rate: A works off its queue in 1 s, B in 2 s.
 config
-{"models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware",
+{"state": {"cluster": "state", "pending_prefix_ms": 0}, "models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware",
   "pressure_guard": {"abs_threshold_ms": 500, "rel_threshold": 1.2}}}}}]}}}
 ----
 1 model, 1 bucket
@@ -98,7 +99,7 @@ r7 dispatch  B
 
 # Off, the one that holds most is taken however long its queue.
 config
-{"models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware", "pressure_guard": false}}}}]}}}
+{"state": {"cluster": "state", "pending_prefix_ms": 0}, "models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware", "pressure_guard": false}}}}]}}}
 ----
 1 model, 1 bucket
 

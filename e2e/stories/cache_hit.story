@@ -1,7 +1,8 @@
 # cache_aware takes the engine with the least to compute (engine-selection.md 9.4): thresholds, ties by pressure, then by ID.
+# What was sent a moment ago does not count here; cache_pending.story is about that.
 
 config
-{"models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware"}}}}]}}}
+{"state": {"cluster": "state", "pending_prefix_ms": 0}, "models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware"}}}}]}}}
 ----
 1 model, 1 bucket
 
@@ -104,7 +105,7 @@ r6 dispatch  D
 
 # Equal pressure goes by ID, in a filter with nothing in flight.
 config
-{"models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware"}}}}]}}}
+{"state": {"cluster": "state", "pending_prefix_ms": 0}, "models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware"}}}}]}}}
 ----
 1 model, 1 bucket
 
@@ -121,7 +122,7 @@ r7 dispatch  B
 
 # The gates are optional: no least number of tokens, and a share of the prompt instead.
 config
-{"models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {
+{"state": {"cluster": "state", "pending_prefix_ms": 0}, "models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {
   "policy": {"type": "cache_aware", "min_matched_tokens": 0, "min_match_ratio": 0.5}}}}]}}}
 ----
 1 model, 1 bucket

@@ -1,7 +1,8 @@
 # What a prefix lookup can come to (engine-selection.md 9.3): found, not found, unavailable, refused. One lookup serves all buckets.
+# What was sent a moment ago does not count here; cache_pending.story is about that.
 
 config
-{"models": {"m": {"buckets": [
+{"state": {"cluster": "state", "pending_prefix_ms": 0}, "models": {"m": {"buckets": [
   {"id": "first", "groups": {"plain": {"worker_ids": ["A"], "policy": {"type": "cache_aware", "admission": {"max_inflight_requests": 1}}}}},
   {"id": "second", "rank": 1, "groups": {"plain": {"worker_ids": ["B", "C"], "policy": {"type": "cache_aware"}}}}]}}}
 ----

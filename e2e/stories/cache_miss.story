@@ -1,7 +1,8 @@
 # No engine holds enough: by pressure, among engines without a queue, admission asked once about the winner (engine-selection.md 9.6).
+# What was sent a moment ago does not count here; cache_pending.story is about that.
 
 config
-{"models": {"m": {"buckets": [
+{"state": {"cluster": "state", "pending_prefix_ms": 0}, "models": {"m": {"buckets": [
   {"id": "first", "groups": {"plain": {"worker_ids": ["A", "B", "C", "D"], "policy": {"type": "cache_aware",
     "worker_queue_limit": 4, "min_load_choices": 9, "admission": {"max_inflight_requests": 8}}}}},
   {"id": "second", "rank": 1, "groups": {"plain": {"worker_ids": ["E"], "policy": {"type": "round_robin"}}}}]}}}
@@ -73,7 +74,7 @@ r4 dispatch  E
 
 # One choice is a draw: over many requests every engine gets its share, whatever the load.
 config
-{"models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware", "min_load_choices": 1}}}}]}}}
+{"state": {"cluster": "state", "pending_prefix_ms": 0}, "models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware", "min_load_choices": 1}}}}]}}}
 ----
 1 model, 1 bucket
 

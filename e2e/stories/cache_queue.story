@@ -1,7 +1,8 @@
 # The queue gate, the saturation pin and the floor of cache_aware (engine-selection.md 9.5, 9.7).
+# What was sent a moment ago does not count here; cache_pending.story is about that.
 
 config
-{"models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware", "worker_queue_limit": 4}}}}]}}}
+{"state": {"cluster": "state", "pending_prefix_ms": 0}, "models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware", "worker_queue_limit": 4}}}}]}}}
 ----
 1 model, 1 bucket
 
@@ -75,7 +76,7 @@ r6 dispatch  A
 
 # With a floor the floor decides: as long as an engine is known to be below it, holders with a queue are left alone.
 config
-{"models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {
+{"state": {"cluster": "state", "pending_prefix_ms": 0}, "models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {
   "policy": {"type": "cache_aware", "worker_queue_limit": 4, "saturation_queue_floor": 2}}}}]}}}
 ----
 1 model, 1 bucket
