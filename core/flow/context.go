@@ -215,6 +215,7 @@ type Request struct {
 	memory   *memo         // of this or a former request, for reuse
 	path     *history.Path // of the prompt; nil when no policy asks for it
 	steps    *history.Path // of this or a former request, for reuse
+	source   string        // that a policy looked the prompt up at last
 	match    history.Match // of the path, once a policy asked
 	learned  bool          // the shelf was asked
 	mark     history.Mark  // in the history

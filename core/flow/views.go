@@ -28,6 +28,9 @@ func (v *Views) Binding(s policy.Scope) policy.Binding {
 
 // Lookup gives the request's one lookup at a source.
 func (v *Views) Lookup(source string, _ *core.PickRequest) policy.Lookup {
+	if v.request != nil {
+		v.request.source = source
+	}
 	if source == policy.SourceHistory && v.request != nil && v.request.ctx.past != nil {
 		return v.request.lookBack()
 	}
@@ -123,9 +126,17 @@ func newLookup(l *wire.Lookup) lookup {
 
 func byWorker(a, b wire.Depth) int { return cmp.Compare(a.Worker, b.Worker) }
 
-// depth finds an engine from where the last one was found: policies go through
-// their candidates in the same order.
+// depth is how many blocks an engine holds.
 func (l *lookup) depth(id core.WorkerID) uint64 {
+	if d := l.of(id); d != nil {
+		return d.Blocks
+	}
+	return 0
+}
+
+// of finds an engine from where the last one was found: policies go through
+// their candidates in the same order.
+func (l *lookup) of(id core.WorkerID) *wire.Depth {
 	d := l.Depths
 	if l.finger >= len(d) || d[l.finger].Worker > id {
 		l.finger, _ = slices.BinarySearchFunc(d, wire.Depth{Worker: id}, byWorker)
@@ -134,7 +145,7 @@ func (l *lookup) depth(id core.WorkerID) uint64 {
 		l.finger++
 	}
 	if l.finger < len(d) && d[l.finger].Worker == id {
-		return d[l.finger].Blocks
+		return &d[l.finger]
 	}
-	return 0
+	return nil
 }

@@ -26,7 +26,7 @@ local finds 0 holders of 100 blocks
 request r1 input=4000
 ----
 r1 order     first second
-r1 first     picks B by no_cache_candidate of 4, holding 0 tokens
+r1 first     picks B by no_cache_candidate of 4, holding 0 tokens by local
 r1 dispatch  B
 
 # B has a queue, so the least of the others.
@@ -36,7 +36,7 @@ report B waiting=4
 request r2 input=4000
 ----
 r2 order     first second
-r2 first     picks C by no_cache_candidate of 4, holding 0 tokens
+r2 first     picks C by no_cache_candidate of 4, holding 0 tokens by local
 r2 dispatch  C
 
 # All have one: the whole group again.
@@ -52,7 +52,7 @@ report D waiting=4
 request r3 input=4000
 ----
 r3 order     first second
-r3 first     picks B by no_cache_candidate of 4, holding 0 tokens
+r3 first     picks B by no_cache_candidate of 4, holding 0 tokens by local
 r3 dispatch  B
 
 # The winner is at its cap: no other is tried, the next bucket is.

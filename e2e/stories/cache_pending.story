@@ -44,13 +44,13 @@ r4 waits     at the filter
 
 answer
 ----
-r1 all       picks A by no_cache_candidate of 4, holding 0 tokens
+r1 all       picks A by no_cache_candidate of 4, holding 0 tokens by local
 r1 dispatch  A
-r2 all       picks A by cache_candidate of 4, holding 3984 tokens
+r2 all       picks A by cache_candidate of 4, holding 3984 tokens by local, pending
 r2 dispatch  A
-r3 all       picks A by cache_candidate of 4, holding 3984 tokens
+r3 all       picks A by cache_candidate of 4, holding 3984 tokens by local, pending
 r3 dispatch  A
-r4 all       picks A by cache_candidate of 4, holding 3984 tokens
+r4 all       picks A by cache_candidate of 4, holding 3984 tokens by local, pending
 r4 dispatch  A
 
 # Another engine is known to hold half. What was sent to the first one is more.
@@ -61,7 +61,7 @@ local finds 1 holder of 250 blocks
 
 request r5 at=3s input=4000
 ----
-r5 all       picks A by cache_candidate of 4, holding 3984 tokens
+r5 all       picks A by cache_candidate of 4, holding 3984 tokens by local, pending
 r5 dispatch  A
 
 # A queue speaks against it as against any holder.
@@ -73,7 +73,7 @@ report B waiting=4
 
 request r6 at=3500ms input=4000
 ----
-r6 all       picks C by cache_candidate of 4, holding 2000 tokens
+r6 all       picks C by cache_candidate of 4, holding 2000 tokens by local
 r6 dispatch  C
 
 # An answer that is no success takes the prompt back.
@@ -88,7 +88,7 @@ local finds 0 holders of 250 blocks
 
 request r7 at=10s input=4000
 ----
-r7 all       picks A by no_cache_candidate of 4, holding 0 tokens
+r7 all       picks A by no_cache_candidate of 4, holding 0 tokens by local
 r7 dispatch  A
 
 respond r7 status=500
@@ -97,19 +97,19 @@ r7 engine    answers 500
 
 request r8 input=4000
 ----
-r8 all       picks C by no_cache_candidate of 4, holding 0 tokens
+r8 all       picks C by no_cache_candidate of 4, holding 0 tokens by local
 r8 dispatch  C
 
 # The time is over; what an engine did not tell of by now it does not have.
 request r9 at=15s input=4000
 ----
-r9 all       picks D by no_cache_candidate of 4, holding 0 tokens
+r9 all       picks D by no_cache_candidate of 4, holding 0 tokens by local
 r9 dispatch  D
 
 # A restarted engine has nothing.
 request r10 at=16s input=4000
 ----
-r10 all       picks D by cache_candidate of 4, holding 3984 tokens
+r10 all       picks D by cache_candidate of 4, holding 3984 tokens by local, pending
 r10 dispatch  D
 
 fleet
@@ -122,13 +122,13 @@ D plain generation=2
 
 request r11 at=17s input=4000
 ----
-r11 all       picks A by no_cache_candidate of 4, holding 0 tokens
+r11 all       picks A by no_cache_candidate of 4, holding 0 tokens by local
 r11 dispatch  A
 
 # Where nobody could be asked, nothing is known, and load decides.
 request r12 at=18s input=4000
 ----
-r12 all       picks A by cache_candidate of 4, holding 3984 tokens
+r12 all       picks A by cache_candidate of 4, holding 3984 tokens by local, pending
 r12 dispatch  A
 
 kv unavailable
@@ -137,5 +137,5 @@ local unavailable
 
 request r13 at=19s input=4000
 ----
-r13 all       picks C by cache_unavailable of 4
+r13 all       picks C by cache_unavailable of 4, local unavailable
 r13 dispatch  C
