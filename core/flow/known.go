@@ -34,7 +34,7 @@ func (r *Request) known(pick *core.Pick) (p receipt.Prefix) {
 		if d.Uncertain {
 			p.Certainty = receipt.CertaintyUncertain
 		}
-		if forPrefix(pick) && !r.ctx.retry {
+		if forPrefix(pick) {
 			p.Rank = d.Rank
 		}
 	}
@@ -49,7 +49,8 @@ func (r *Request) known(pick *core.Pick) (p receipt.Prefix) {
 
 // forPrefix reports whether an engine was chosen for what it holds. Only then a rank is
 // worth naming (engine-selection.md 8.7): all prompts begin alike somehow, and would all
-// go to the rank that computed the first of them.
+// go to the rank that computed the first of them. A spare engine that gets the request
+// in its place is told the same rank: engines of a group are expected to have as many.
 func forPrefix(pick *core.Pick) bool {
 	return pick.Reason == core.ReasonCacheCandidate || pick.Reason == core.ReasonSaturationPin || pick.Reason == core.ReasonSharedPrefix
 }

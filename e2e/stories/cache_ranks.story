@@ -57,7 +57,7 @@ request r4 input=4000
 r4 all       picks A by no_cache_candidate of 2, holding 1600 tokens by local
 r4 dispatch  A
 
-# Requests that a spare engine may get name no rank: it has others.
+# A spare engine would be told the same rank.
 config
 {"transport_retry": true, "state": {"cluster": "state", "pending_prefix_ms": 0},
  "models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware"}}}}]}}}
@@ -71,5 +71,5 @@ local finds 1 holder of 100 blocks
 
 request r5 at=10s input=4000
 ----
-r5 all       picks A by cache_candidate of 2, holding 3600 tokens by local
-r5 dispatch  A, then B
+r5 all       picks A by cache_candidate of 2, holding 3600 tokens by local, rank 1
+r5 dispatch  A, then B rank 1
