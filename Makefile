@@ -76,6 +76,12 @@ bench: build wasm .venv-envoy-$(ENVOY)/installed ## Measure what it costs (SECTI
 bench-go: tokenizers ## Run the Go benchmarks; compare two saved outputs with benchstat
 	go test -run '^$$' -bench . -benchmem ./core/... ./statesvc/... ./hostsim/...
 
+.PHONY: bench-wasm
+bench-wasm: ## Run the decision benchmarks compiled to wasm, on wazero
+	go build -o bin/wazero github.com/tetratelabs/wazero/cmd/wazero
+	GOOS=wasip1 GOARCH=wasm go test -exec '$(CURDIR)/bin/wazero run' -run '^$$' -bench 'Pick|CacheAware' -benchmem ./core/policy
+	GOOS=wasip1 GOARCH=wasm go test -exec '$(CURDIR)/bin/wazero run' -run '^$$' -bench 'Decision|Resolve' -benchmem ./core/bucket
+
 .PHONY: bench-tools
 bench-tools: .venv-peers-sglang/installed .venv-peers-vllm/installed ## Install the routers and nginx of make bench PEERS=1
 	@command -v nginx >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq nginx-light; }

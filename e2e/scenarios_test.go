@@ -138,7 +138,7 @@ func TestScenarios(t *testing.T) {
 				calls = s.syncs.kinds()
 			}
 			require.Equal(t, calls, s.syncs.kinds())
-			require.Len(t, calls, 2, "syncs, and what a bucket with a bound asks: each is called in one way only")
+			require.Len(t, calls, 2, "one way to sync, and one to observe for the model whose length bound needs tokens")
 			s.awaitInflight(0)
 		})
 	}

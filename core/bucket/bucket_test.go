@@ -182,6 +182,11 @@ invalid configuration: bucket " ": decode: scripted does not serve decode`)
 	_, err = bucket.New(bucket.Spec{ID: "b", Min: new(core.Tokens(10)), MaxContext: new(core.Tokens(9))})
 	require.EqualError(t, err, `invalid configuration: bucket "b": min 10 is above max context 9
 invalid configuration: bucket "b": no engine groups`)
+
+	members := bucket.All().Behind("prod/x", "chat", "prod/x")
+	_, err = bucket.New(bucket.Spec{ID: "b", Groups: bucket.Plain(bucket.Group{Members: members, Policy: &scripted{}})})
+	require.EqualError(t, err, `invalid configuration: bucket "b": plain: "chat" is no service, as namespace/name
+invalid configuration: bucket "b": plain: service prod/x is repeated`)
 }
 
 func TestBucket_says_what_it_is_made_of(t *testing.T) {

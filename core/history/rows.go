@@ -10,6 +10,7 @@ import (
 // their last use.
 type row struct {
 	id         core.WorkerID
+	worker     *core.Worker // as last seen
 	generation uint64
 	newest     uint32 // holder
 	oldest     uint32 // holder
@@ -21,7 +22,7 @@ type row struct {
 	depth      uint32 // bytes
 }
 
-const rowBytes = 96
+const rowBytes = 104
 
 // capacity is the bytes of prompts an engine can cache; unknown is no bound.
 type capacity struct{ bytes core.Count }
@@ -53,6 +54,7 @@ func (t *Table) row(w *core.Worker) (at uint16, ok bool) {
 		t.clear(uint16(w.Slot))
 		*r = row{id: w.ID}
 	}
+	r.worker = w
 	if w.Generation != 0 {
 		r.generation = w.Generation
 	}

@@ -26,8 +26,8 @@ type Table struct {
 	hand    int    // where the last victim was found
 	nodes   nodes
 	holders holders
-	rows    []row           // by core.Worker.Slot
-	found   []core.WorkerID // by the last lookup
+	rows    []row          // by core.Worker.Slot
+	found   []*core.Worker // by the last lookup
 }
 
 // New makes a table of at most so many entries, one for each boundary and engine;
@@ -231,7 +231,7 @@ func (t *Table) reach(p *Path, n *node, at int) (deepest uint32) {
 		r := &t.rows[holder.row]
 		if r.epoch != t.epoch {
 			r.epoch, r.depth = t.epoch, 0
-			t.found = append(t.found, r.id)
+			t.found = append(t.found, r.worker)
 		}
 		r.depth = max(r.depth, end)
 		deepest = max(deepest, end)
@@ -239,9 +239,9 @@ func (t *Table) reach(p *Path, n *node, at int) (deepest uint32) {
 	return deepest
 }
 
-// Holders are the engines that hold some of the prompt last looked up, valid until
-// the next lookup.
-func (t *Table) Holders() []core.WorkerID { return t.found }
+// Holders are the engines that hold some of the prompt last looked up, as they were
+// when something was last entered for them. Valid until the next lookup.
+func (t *Table) Holders() []*core.Worker { return t.found }
 
 // Depth is how many bytes of the prompt last looked up an engine holds.
 func (t *Table) Depth(w *core.Worker) uint64 {

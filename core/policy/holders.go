@@ -29,12 +29,21 @@ func (p *CacheAware) gather(engines []*core.Worker, req *core.PickRequest) {
 			p.weigh(&all, i, w, req)
 		}
 	}
-	for _, id := range p.lookup.Holders {
-		if i, found := core.FindWorker(engines, id); found {
+	for _, w := range p.lookup.Holders {
+		if i, found := placeOf(engines, w); found {
 			p.weigh(&all, i, engines[i], req)
 		}
 	}
 	p.keep(engines, req, all, p.caching.candidates(len(engines)))
+}
+
+// placeOf finds an engine among the candidates. A fleet's slots are most often in
+// the order of its IDs, so where few are missing it is found without a search.
+func placeOf(engines []*core.Worker, w *core.Worker) (int, bool) {
+	if w.Slot < len(engines) && engines[w.Slot].Slot == w.Slot && engines[w.Slot].ID == w.ID {
+		return w.Slot, true
+	}
+	return core.FindWorker(engines, w.ID)
 }
 
 // weigh takes an engine for a hit, or for one of what many prompts share, if it

@@ -56,8 +56,9 @@ type Lookup struct {
 	// prompts; known to SourceHistory only, whose blocks are bytes.
 	Shared uint64
 	// Holders are the engines that hold any of it, of SourceHistory only, in no
-	// order: then no other's Depth is asked. Valid until the pick returns.
-	Holders []core.WorkerID
+	// order: then no other's Depth is asked. They may be former descriptions of
+	// members. Valid until the pick returns.
+	Holders []*core.Worker
 	Detail  string // why, for LookupInvalid and LookupUnavailable
 }
 

@@ -34,6 +34,9 @@ func writeReply(r *SyncReply) (b []byte) {
 	for i := range r.States {
 		b = body(b, 7, writeState(&r.States[i]))
 	}
+	if r.History.Present {
+		b = body(b, 8, appendHistory(nil, &r.History))
+	}
 	return b
 }
 
@@ -100,6 +103,10 @@ func sample() *SyncReply {
 			{ID: "e2", HasReport: true, Report: core.LoadReport{Running: core.Known(7)}},
 			{ID: "e3"},
 		},
+		History: History{Present: true, Log: 1 << 60, Cursor: 77, Runs: []Run{
+			{Worker: "e1", Generation: 9, Parent: 5, Hashes: []uint64{1, 1<<64 - 1}, Sizes: []uint16{1024, 7}},
+			{Worker: "e2", Hashes: []uint64{3}, Sizes: []uint16{65535}},
+		}},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/pointsman/pointsman/e2e/bench/engine"
 	"github.com/pointsman/pointsman/e2e/bench/load"
 	"github.com/pointsman/pointsman/e2e/bench/rig"
+	"github.com/pointsman/pointsman/e2e/bench/table"
 )
 
 const (
@@ -27,39 +28,10 @@ func (s *suite) sessions(ctx context.Context) error {
 	times.Notes = []string{fmt.Sprintf("As above; Poisson arrivals at %d requests a second, the same instants for both.", lowRate)}
 	err := s.sessionLanes(ctx, func(plain, free, bound *lane) error {
 		known := inSessions("known", knownSessions)
-		steady := func(c *load.Client) (load.Result, error) { return c.ClosedMix(known, s.perRound(sessionBody)) }
-		round := 0
-		fresh := func(c *load.Client) (load.Result, error) {
-			round++
-			return c.ClosedMix(inSessions("round-"+strconv.Itoa(round), s.perRound(sessionBody)), s.perRound(sessionBody))
-		}
-		for _, row := range []struct {
-			name string
-			with *lane
-			run  func(*load.Client) (load.Result, error)
-		}{
-			{"no callout (power_of_two)", free, steady},
-			{"known session", bound, steady},
-			{"new session", bound, fresh},
-		} {
-			s.progress("sessions: %s", row.name)
-			calls, all, err := s.counted(plain, row.with, row.run)
-			if err != nil {
-				return err
-			}
-			without, with := each(all[0], proxyPerRequest), each(all[1], proxyPerRequest)
-			cost.Row(row.name, strconv.FormatFloat(calls, 'f', 2, 64), without.Text(1), with.Text(1), with.Over(without).Text(2),
-				with.Minus(without).Text(1), each(all[1], statePerRequest).Text(1))
-		}
-		s.progress("sessions: latency")
-		at := load.Poisson(s.count(200), lowRate, 1)
-		all, err := lanes{plain, bound}.rounds(s.Rounds, func(c *load.Client) (load.Result, error) { return c.OpenMix(known, at) })
-		if err != nil {
+		if err := s.sessionCost(cost, known, plain, free, bound); err != nil {
 			return err
 		}
-		compare(times, "whole answer, p50 ms", all, quantile(0.5, whole), 3)
-		compare(times, "whole answer, p99 ms", all, quantile(0.99, whole), 3)
-		return ctx.Err()
+		return s.sessionTimes(times, known, lanes{plain, bound})
 	})
 	if err != nil {
 		return err
@@ -68,6 +40,48 @@ func (s *suite) sessions(ctx context.Context) error {
 		return err
 	}
 	return times.Write(s.out)
+}
+
+// sessionCost has a row for requests with no, one and two calls.
+func (s *suite) sessionCost(t *table.Table, known [][]byte, plain, free, bound *lane) error {
+	count, round := s.perRound(sessionBody), 0
+	turns := func(c *load.Client) (load.Result, error) { return c.ClosedMix(known, count) }
+	begins := func(c *load.Client) (load.Result, error) {
+		round++
+		return c.ClosedMix(inSessions("round-"+strconv.Itoa(round), count), count)
+	}
+	for _, row := range []struct {
+		name string
+		with *lane
+		run  func(*load.Client) (load.Result, error)
+	}{
+		{"no callout (power_of_two)", free, turns},
+		{"known session", bound, turns},
+		{"new session", bound, begins},
+	} {
+		s.progress("sessions: %s", row.name)
+		calls, all, err := s.counted(plain, row.with, row.run)
+		if err != nil {
+			return err
+		}
+		without, with := each(all[0], proxyPerRequest), each(all[1], proxyPerRequest)
+		t.Row(row.name, strconv.FormatFloat(calls, 'f', 2, 64), without.Text(1), with.Text(1), with.Over(without).Text(2),
+			with.Minus(without).Text(1), each(all[1], statePerRequest).Text(1))
+	}
+	return nil
+}
+
+// sessionTimes has rows for the time to the answer of known sessions.
+func (s *suite) sessionTimes(t *table.Table, known [][]byte, l lanes) error {
+	s.progress("sessions: latency")
+	at := load.Poisson(s.count(200), lowRate, 1)
+	all, err := l.rounds(s.Rounds, func(c *load.Client) (load.Result, error) { return c.OpenMix(known, at) })
+	if err != nil {
+		return err
+	}
+	compare(t, "whole answer, p50 ms", all, quantile(0.5, whole), 3)
+	compare(t, "whole answer, p99 ms", all, quantile(0.99, whole), 3)
+	return nil
 }
 
 // inSessions are n chats, each of a session of its own.

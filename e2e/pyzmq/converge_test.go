@@ -7,14 +7,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/pointsman/pointsman/statesvc"
 	"github.com/pointsman/pointsman/statesvc/config"
 	"github.com/pointsman/pointsman/statesvc/enginetest"
+	"github.com/pointsman/pointsman/statesvc/kvevents/zmqsub"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
@@ -197,6 +200,19 @@ func TestPyzmq_converges(t *testing.T) {
 	}
 }
 
+// A socket that asks for a sign of life gets one: the connection outlives its patience,
+// of which the silence here is many times as long.
+func TestPyzmq_heartbeat(t *testing.T) {
+	r := follow(t, publish(t, "--heartbeat"), true)
+	r.steps(5)
+	r.converges()
+	began := time.Now()
+	r.eventually("a while of silence", func(overview) bool { return time.Since(began) > 1500*time.Millisecond })
+	r.steps(5)
+	r.converges()
+	require.EqualValues(t, 1, r.overview().Engines[0].Streams[0].Counts["connects"])
+}
+
 func TestPyzmq_lateSubscriber(t *testing.T) {
 	p := publish(t)
 	p.steps(1000)
@@ -270,4 +286,34 @@ func TestPyzmq_badMessages(t *testing.T) {
 	// The publisher does not know them: the next look at it finds a process that is
 	// another, and what it has.
 	r.converges()
+}
+
+// crawl is a sink that is much slower than its publisher.
+type crawl struct{ batches, resets atomic.Int64 }
+
+func (c *crawl) Reset() { c.resets.Add(1) }
+
+func (c *crawl) Batch([]byte) zmqsub.Outcome {
+	time.Sleep(100 * time.Microsecond)
+	c.batches.Add(1)
+	return zmqsub.Outcome{}
+}
+
+// fixtures/README.md trap 8: a replay of thousands of batches, through sockets with the
+// usual high-water marks, to a reader that takes long for each.
+func TestPyzmq_longReplayToASlowReader(t *testing.T) {
+	p := publish(t)
+	p.do(`{"do":"bulk","n":6000}`)
+	sink := &crawl{}
+	s := zmqsub.Open(zmqsub.Options{Endpoint: p.endpoint(), Replay: p.replay(), Sink: sink, Logger: slog.New(slog.DiscardHandler)})
+	defer s.Close()
+	deadline := time.Now().Add(time.Minute)
+	for sink.batches.Load() < 6000 || s.Reason() != zmqsub.ReasonNone {
+		require.True(t, time.Now().Before(deadline), "%+v", s.Status())
+		time.Sleep(10 * time.Millisecond)
+	}
+	require.EqualValues(t, 5999, s.Status().Last)
+	require.Zero(t, s.Status().Counts.Missing)
+	require.Zero(t, sink.resets.Load())
+	t.Logf("%+v", s.Status().Counts)
 }

@@ -17,12 +17,13 @@ type KVConfig struct {
 	Publish bool // KV events on ZMQ, one port per rank
 	Load    bool // SGLang's load frames on ZMQ, one port per rank
 
-	Topic      string // of KV events; "" is DefaultTopic
-	NoReplay   bool   // no replay socket
-	Buffer     int    // batches that can be replayed; 0 is what engines keep, 10,000
-	Queue      int    // messages that wait for a subscriber, which loses what comes then; 0 is kvfeed.DefaultQueue
+	Topic    string // of KV events; "" is DefaultTopic
+	NoReplay bool   // no replay socket
+	Buffer   int    // batches that can be replayed; 0 is what engines keep, 10,000
+	Queue    int    // messages that wait for a subscriber, which loses what comes then; 0 is kvfeed.DefaultQueue
+
+	// StartAfter is how long after the process the ports of KV events open. Batches are numbered and kept meanwhile.
 	StartAfter time.Duration
-	// StartAfter is how long after the process its publishers' ports open. Batches are numbered and kept meanwhile.
 
 	HostBlocks int    // host tier behind the device, blocks per rank; 0 is none
 	Chunk      int    // prompt tokens of one prefill step, each with a batch of its own; 0 is the whole prompt

@@ -8,8 +8,11 @@ import (
 	"sync"
 )
 
-// ErrClosed is the error of work asked for after Close.
-var ErrClosed = errors.New("no more work is taken: the service stops")
+// Errors of work that is not begun.
+var (
+	ErrClosed = errors.New("no more work is taken: the service stops")
+	ErrBusy   = errors.New("too much work is under way")
+)
 
 // Group is a set of running work by key. Its zero value is ready; all methods are
 // safe for concurrent use.
@@ -18,8 +21,13 @@ var ErrClosed = errors.New("no more work is taken: the service stops")
 // its own context ends, and the work is given up once nobody waits for it, so one
 // caller's short deadline fails nobody else and work never outlives its callers.
 type Group[K comparable, V any] struct {
+	// Most bounds the work that runs at once, be it given up or not; 0 is no bound.
+	// It is set before the first Do.
+	Most int
+
 	mu      sync.Mutex
 	running map[K]*flight[V]
+	live    int // work that has not ended
 	closed  bool
 	ending  sync.WaitGroup
 }
@@ -60,6 +68,9 @@ func (g *Group[K, V]) join(ctx context.Context, key K, work func(context.Context
 		return nil, false, ErrClosed
 	}
 	f, joined = g.running[key]
+	if !joined && g.Most > 0 && g.live >= g.Most {
+		return nil, false, ErrBusy
+	}
 	if !joined {
 		f = g.start(ctx, key, work)
 	}
@@ -74,9 +85,11 @@ func (g *Group[K, V]) start(ctx context.Context, key K, work func(context.Contex
 		g.running = map[K]*flight[V]{}
 	}
 	g.running[key] = f
+	g.live++
 	g.ending.Go(func() {
 		f.value, f.err = work(own)
 		g.remove(key, f)
+		g.ended()
 		close(f.done)
 	})
 	return f
@@ -101,6 +114,12 @@ func (g *Group[K, V]) remove(key K, f *flight[V]) {
 	if g.running[key] == f {
 		delete(g.running, key)
 	}
+}
+
+func (g *Group[K, V]) ended() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.live--
 }
 
 // Waiting is how many callers wait for work at the moment.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -111,6 +112,33 @@ func TestGroup_gives_up_what_nobody_waits_for(t *testing.T) {
 		_, shared, err := g.Do(t.Context(), "same", after(time.Second, &begun))
 		require.NoError(t, err)
 		require.False(t, shared, "a caller does not join what was given up")
+	})
+}
+
+// Work that does not heed its context counts until it ends, so that callers who do
+// not wait cannot pile it up.
+func TestGroup_bounds_work_that_was_given_up(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := group{Most: 2}
+		var begun atomic.Int32
+		stubborn := func(context.Context) (int, error) {
+			begun.Add(1)
+			time.Sleep(time.Minute)
+			return 42, nil
+		}
+		for _, key := range []string{"a", "b"} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			_, _, err := g.Do(ctx, key, stubborn)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			cancel()
+		}
+		_, _, err := g.Do(t.Context(), "c", stubborn)
+		require.ErrorIs(t, err, coalesce.ErrBusy)
+		time.Sleep(2 * time.Minute)
+		value, _, err := g.Do(t.Context(), "c", stubborn)
+		require.NoError(t, err)
+		require.Equal(t, 42, value)
+		require.EqualValues(t, 3, begun.Load())
 	})
 }
 

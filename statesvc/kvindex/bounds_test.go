@@ -268,3 +268,22 @@ func Test_namesOfTheirOwnCountInTheBudget(t *testing.T) {
 	s.apply(benchOwner(2), gone(kvevents.TierDevice, e.Hashes...))
 	require.NotContains(t, s.match(text(161)), benchOwner(2))
 }
+
+func TestFind_byTheBeginningOfAHash(t *testing.T) {
+	x := kvindex.New(kvindex.Config{Seed: 3})
+	x.Apply(kvindex.Owner{Worker: "a"}, &kvevents.Event{
+		Kind: kvevents.KindStored, Hashes: []kvevents.Hash{1, 2, 3}, Tokens: []uint32{1, 2, 3, 4, 5, 6}, BlockSize: 2,
+	})
+	all, more := x.Find(nil, 0, 0, 10)
+	require.False(t, more)
+	require.Len(t, all, 3)
+	for _, b := range all {
+		found, _ := x.Find(nil, b.Hash>>32, 8, 10)
+		require.Contains(t, found, b)
+		found, _ = x.Find(nil, b.Hash, 16, 10)
+		require.Equal(t, []kvindex.BlockView{b}, found)
+	}
+	some, more := x.Find(nil, 0, 0, 2)
+	require.True(t, more)
+	require.Len(t, some, 2)
+}

@@ -244,34 +244,3 @@ func (f *follower) applyLoad(want []target) {
 
 // maxLoadBytes is far above what a load report takes.
 const maxLoadBytes = 64 << 10
-
-// poll reads /v1/loads at every interval while the engine is up and publishes no reports,
-// for as long as it has such a page (engine-selection.md 5.5).
-func (f *follower) poll(ctx context.Context) {
-	load := &f.p.o.Config.Load
-	ticker := time.NewTicker(load.IntervalMillis.Duration())
-	defer ticker.Stop()
-	none := uint64(0) // the generation that has no such page
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		s := f.latest.Load()
-		if s == nil || !s.Worker.Healthy || s.Worker.Generation == none || !f.loads.quiet() || f.cfg != nil && f.cfg.Metrics.Disabled {
-			continue
-		}
-		callCtx, cancel := context.WithTimeout(ctx, load.TimeoutMillis.Duration())
-		stats, err := f.client.Loads(callCtx)
-		cancel()
-		switch {
-		case err == nil:
-			f.loads.poll(s.Worker.Generation, stats, f.p.o.Clock())
-		case engineapi.Final(err):
-			none = s.Worker.Generation
-		case ctx.Err() == nil:
-			f.loads.pollFailed()
-		}
-	}
-}

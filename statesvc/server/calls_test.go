@@ -150,6 +150,27 @@ func TestServer_aPromptThatFailsIsUnavailable(t *testing.T) {
 	}
 }
 
+// stubborn is a Prompts that goes on when nobody waits any more.
+type stubborn struct{ let chan struct{} }
+
+func (s stubborn) Look(context.Context, *server.PromptQuery) (*server.PromptAnswer, error) {
+	<-s.let
+	return &server.PromptAnswer{}, nil
+}
+
+// Callers that do not wait cannot pile up work behind their backs.
+func TestServer_looksThatGoOnAreBounded(t *testing.T) {
+	p := stubborn{make(chan struct{})}
+	s := newStageWith(t, func(c *config.Config) { c.Limits.MaxConcurrent = 1 }, func(o *server.Options) { o.Prompts = p })
+	defer close(p.let)
+	hasty := asks()
+	hasty.TimeoutMs = 20
+	observed(t, s.call(t, hasty, "first"))
+	s.counted(t, "observed_prompts_total", "late", 1)
+	observed(t, s.call(t, asks(), "second"))
+	s.counted(t, "observed_prompts_total", "overloaded", 1)
+}
+
 func TestServer_observedBodiesAreBounded(t *testing.T) {
 	s, r := newReader(t, nil)
 	close(r.let)

@@ -3,7 +3,7 @@
 // about workers; the board and the fleet do. Every error is the envelope
 // {"error":{"type","code","message"}} of engine-selection.md 3.2.
 //
-// A client can make the server hold one body per slot and what the board's
-// limits allow, nothing else: no client-supplied string becomes a metric label
+// A client can make the server hold one body per slot, one per look at a prompt
+// (as many as there are slots) and what the board's limits allow, nothing else: no client-supplied string becomes a metric label
 // or a key that outlives its request.
 package server

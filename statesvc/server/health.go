@@ -53,6 +53,7 @@ func (s *Server) verbose() string {
 			}
 		}
 	}
+	s.verboseIndex(&b)
 	return b.String()
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pointsman/pointsman/statesvc/kvevents"
@@ -181,4 +182,26 @@ func onlyKnown(w http.ResponseWriter, r *http.Request, known ...string) (url.Val
 		}
 	}
 	return query, true
+}
+
+// maxStragglers bounds the engines that /readyz?verbose names.
+const maxStragglers = 20
+
+// verboseIndex adds how the event streams stand, and which engines' caches are not known
+// in full (field report C62).
+func (s *Server) verboseIndex(b *strings.Builder) {
+	if s.index == nil {
+		return
+	}
+	engines := s.index.Engines()
+	var behind []string
+	for i := range engines {
+		if trust, reason := s.index.Trust(engines[i].Worker); trust != zmqsub.TrustFull {
+			behind = append(behind, fmt.Sprintf("worker %s: trust in its KV events %s, %s\n", engines[i].Worker, trust, reason))
+		}
+	}
+	fmt.Fprintf(b, "engines followed %d, KV events trusted fully of %d\n", len(engines), len(engines)-len(behind))
+	for _, line := range behind[:min(len(behind), maxStragglers)] {
+		b.WriteString(line)
+	}
 }

@@ -196,6 +196,13 @@ func TestServer_indexGarbage(t *testing.T) {
 	}
 }
 
+func TestServer_readyzNamesStragglers(t *testing.T) {
+	s := withIndex(t, nil)
+	body := s.do(t, "GET", "/readyz?verbose", nil).body
+	require.Contains(t, body, "engines followed 2, KV events trusted fully of 1\n")
+	require.Contains(t, body, "worker <b>: trust in its KV events none, no_source\n")
+}
+
 func TestServer_withoutIndex(t *testing.T) {
 	s := newStage(t, nil)
 	require.Equal(t, http.StatusNotFound, s.do(t, "GET", "/v1/index", nil).status)

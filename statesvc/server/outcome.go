@@ -21,7 +21,8 @@ const (
 	PromptJoined // another call's computation was under way
 	PromptLate
 	PromptFailed
-	PromptUnasked // nothing here knows prompts
+	PromptOverloaded // too many looks are under way, those nobody waits for included
+	PromptUnasked    // nothing here knows prompts
 
 	BindAnswered
 	BindUnavailable
@@ -49,7 +50,7 @@ func Families() []Family {
 	return []Family{
 		{"observes_total", "Calls of /v1/observe: answered in full; incomplete, with something asked for left out; late, after the caller's deadline; refused, as no request this service can read; overloaded, every slot taken.", ObserveAnswered, []string{"answered", "incomplete", "late", "refused", "overloaded"}},
 		{"observed_scopes_total", "Scopes that observes asked about: bound to an engine, to none, or unavailable because the bindings could not be reached.", ScopeBound, []string{"bound", "none", "unavailable"}},
-		{"observed_prompts_total", "Prompts that observes asked about: computed; joined, the answer of an identical call that was under way; late; failed; unasked, as nothing in this service knows prompts.", PromptComputed, []string{"computed", "joined", "late", "failed", "unasked"}},
+		{"observed_prompts_total", "Prompts that observes asked about: computed; joined, the answer of an identical call that was under way; late; failed; overloaded, with max_concurrent looks under way; unasked, as nothing in this service knows prompts.", PromptComputed, []string{"computed", "joined", "late", "failed", "overloaded", "unasked"}},
 		{"binds_total", "Calls of /v1/bind: answered; unavailable, the bindings could not be reached; late, refused and overloaded as for observes.", BindAnswered, []string{"answered", "unavailable", "late", "refused", "overloaded"}},
 		{"proposals_total", "Placements that binds proposed: won; lost to another engine; of an engine unknown here; without room in the store; unavailable.", ProposalWon, []string{"won", "lost", "unknown_worker", "no_room", "unavailable"}},
 	}

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"log/slog"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/pointsman/pointsman/statesvc/coalesce"
@@ -45,6 +45,11 @@ type PromptAnswer struct {
 // too long.
 const promptShare = 9
 
+var (
+	errPanic    = errors.New("the look at the prompt panicked")
+	errNoAnswer = errors.New("the look at the prompt has no answer")
+)
+
 // prompts asks a Prompts once for all identical queries that run at the same time.
 // Tokenizing costs by the size of the body, and clients that retry or sample many
 // answers send one prompt many times at once.
@@ -52,6 +57,7 @@ type prompts struct {
 	behind  Prompts // nil when nothing here knows prompts
 	running coalesce.Group[uint64, *PromptAnswer]
 	seed    maphash.Seed
+	log     *slog.Logger
 }
 
 // look answers within the caller's time. Without an answer it is empty.
@@ -66,6 +72,8 @@ func (p *prompts) look(ctx context.Context, q *PromptQuery) (*PromptAnswer, Outc
 	}
 	answer, joined, err := p.running.Do(ctx, p.key(q), func(ctx context.Context) (*PromptAnswer, error) { return p.ask(ctx, q) })
 	switch {
+	case errors.Is(err, coalesce.ErrBusy):
+		return &PromptAnswer{}, PromptOverloaded
 	case ctx.Err() != nil && err != nil:
 		return &PromptAnswer{}, PromptLate
 	case err != nil:
@@ -77,16 +85,18 @@ func (p *prompts) look(ctx context.Context, q *PromptQuery) (*PromptAnswer, Outc
 }
 
 // ask turns a panic into an error: the work runs outside of the HTTP server's
-// goroutines, so that one prompt would end the process.
+// goroutines, so that one prompt would end the process. The log has where it was and
+// nothing of the prompt, which the cause may hold.
 func (p *prompts) ask(ctx context.Context, q *PromptQuery) (answer *PromptAnswer, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			answer, err = nil, fmt.Errorf("look at a prompt: %v\n%s", cause, debug.Stack())
+			answer, err = nil, errPanic
+			p.log.Error("a look at a prompt panicked", "cause", fmt.Sprintf("%T", cause), "stack", string(debug.Stack()))
 		}
 	}()
 	answer, err = p.behind.Look(ctx, q)
 	if err == nil && answer == nil {
-		err = errors.New("look at a prompt: no answer")
+		err = errNoAnswer
 	}
 	return answer, err
 }
@@ -96,8 +106,11 @@ func (p *prompts) ask(ctx context.Context, q *PromptQuery) (answer *PromptAnswer
 func (p *prompts) key(q *PromptQuery) uint64 {
 	var h maphash.Hash
 	h.SetSeed(p.seed)
-	maphash.WriteComparable(&h, [4]string{q.Model, q.Asked, q.Path, strings.Join(q.Sources, "\x00")})
+	maphash.WriteComparable(&h, [3]string{q.Model, q.Asked, q.Path})
 	maphash.WriteComparable(&h, [2]int{len(q.Sources), len(q.Body)})
+	for _, source := range q.Sources {
+		maphash.WriteComparable(&h, source)
+	}
 	maphash.WriteComparable(&h, q.Tokens)
 	_, _ = h.Write(q.Body)
 	return h.Sum64()

@@ -95,7 +95,7 @@ func New(o Options) *Server {
 		board: o.Board, fleet: o.Fleet, meter: o.Meter,
 		bindings: o.Bindings, clock: o.Clock, idle: o.Config.Affinity.IdleMillis.Instants(),
 		index: o.Index, dumping: make(chan struct{}, 1),
-		prompts: prompts{behind: o.Prompts, seed: maphash.MakeSeed()},
+		prompts: prompts{behind: o.Prompts, seed: maphash.MakeSeed(), log: o.Logger},
 		limits:  o.Config.Limits, version: o.Version,
 		slots: make(chan struct{}, o.Config.Limits.MaxConcurrent),
 	}
@@ -104,6 +104,7 @@ func New(o Options) *Server {
 		sum := sha256.Sum256([]byte(o.Config.Token))
 		s.token = &sum
 	}
+	s.prompts.running.Most = o.Config.Limits.MaxConcurrent
 	s.routes = s.table(o.Metrics)
 	s.http = &http.Server{
 		Handler:           s,

@@ -78,6 +78,7 @@ pointsman_state_observed_prompts_total{outcome="computed"} 0
 pointsman_state_observed_prompts_total{outcome="failed"} 0
 pointsman_state_observed_prompts_total{outcome="joined"} 42
 pointsman_state_observed_prompts_total{outcome="late"} 0
+pointsman_state_observed_prompts_total{outcome="overloaded"} 0
 pointsman_state_observed_prompts_total{outcome="unasked"} 0
 pointsman_state_observed_scopes_total{outcome="bound"} 0
 pointsman_state_observed_scopes_total{outcome="none"} 41

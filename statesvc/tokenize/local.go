@@ -50,9 +50,7 @@ func OpenLocal(dir string, engine render.Engine, cacheBytes int64) (*Local, erro
 		return nil, fmt.Errorf("load %s: %w", f.Name(), err)
 	}
 	l := &Local{bpe: tokenizer, textOK: true}
-	if cacheBytes > 0 {
-		l.cache = segcache.New(cacheBytes)
-	}
+	l = l.WithCache(cacheBytes)
 	config, err := readFile(filepath.Join(dir, "tokenizer_config.json"))
 	if err != nil {
 		l.refuse(err)
@@ -69,6 +67,17 @@ func OpenLocal(dir string, engine render.Engine, cacheBytes int64) (*Local, erro
 		l.refuse(err)
 	}
 	return l, nil
+}
+
+// WithCache gives the same tokenizer with a cache of its own, for another model with the
+// same files.
+func (l *Local) WithCache(bytes int64) *Local {
+	other := *l
+	other.cache = nil
+	if bytes > 0 {
+		other.cache = segcache.New(bytes)
+	}
+	return &other
 }
 
 func (l *Local) refuse(err error) { l.Refusals = append(l.Refusals, err) }

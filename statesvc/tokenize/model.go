@@ -11,6 +11,7 @@ import (
 	"github.com/pointsman/pointsman/statesvc/tokenize/bpe"
 	"github.com/pointsman/pointsman/statesvc/tokenize/engine"
 	"github.com/pointsman/pointsman/statesvc/tokenize/prompt"
+	"github.com/pointsman/pointsman/statesvc/tokenize/render"
 )
 
 // Asker is an engine's /tokenize.
@@ -24,8 +25,9 @@ type Options struct {
 	Name string
 	// Local is nil without a tokenizer here.
 	Local *Local
-	// Engine is nil without one to ask.
+	// Engine is nil without one to ask; API says whose questions it takes.
 	Engine Asker
+	API    render.Engine
 	// Trust takes Local for the engine's without comparing.
 	Trust bool
 	// SampleEvery is of how many answers by bpe one is compared with the engine; 256
@@ -92,24 +94,33 @@ func (m *Model) tokens(ctx context.Context, dialect chat.Dialect, body string) (
 		return estimate(&facts, ReasonTooLarge), nil
 	}
 	p, err := prompt.Read(dialect, body)
+	var t Tokens
 	switch {
 	case errors.Is(err, prompt.ErrNotText):
-		return m.counted(ctx, &p, ReasonNotText), nil
+		t = m.counted(ctx, &p, ReasonNotText)
 	case err != nil:
 		return estimate(&p.Facts, ReasonBody), err
 	case p.IDs != nil:
-		return exact(p.IDs, FromClient), nil
+		t = exact(p.IDs, FromClient)
 	case p.Messages == "" && p.Texts == nil:
-		return m.counted(ctx, &p, ReasonNoForm), nil
+		t = m.counted(ctx, &p, ReasonNoForm)
+	default:
+		t = m.choose(ctx, &p)
 	}
-	local, features, why := m.local(ctx, &p)
-	if why == ReasonNone {
-		m.maybeCompare(&p, features, local.IDs)
-		return local, nil
-	}
-	t := m.ask(ctx, &p, local)
-	t.Local = why
+	t.Facts = p.Facts
 	return t, nil
+}
+
+// choose answers by bpe, by the engine or by what is left.
+func (m *Model) choose(ctx context.Context, p *prompt.Prompt) Tokens {
+	local, features, why := m.local(ctx, p)
+	if why == ReasonNone {
+		m.maybeCompare(p, features, local.IDs)
+		return local
+	}
+	t := m.ask(ctx, p, local)
+	t.Local = why
+	return t
 }
 
 // local answers by bpe. With ReasonUnverified the answer must not be taken for exact.
@@ -154,10 +165,13 @@ func (m *Model) ask(ctx context.Context, p *prompt.Prompt, unverified Tokens) To
 }
 
 func (m *Model) askEngine(ctx context.Context, p *prompt.Prompt) ([]uint32, Reason) {
-	if m.opts.Engine == nil {
+	switch {
+	case m.opts.Engine == nil:
 		return nil, ReasonEngine
+	case m.parity.mute.Load():
+		return nil, ReasonRefused
 	}
-	question, err := engine.Question(p)
+	question, err := engine.Question(p, m.opts.API)
 	if err != nil {
 		return nil, ReasonNotAskable
 	}

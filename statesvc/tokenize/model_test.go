@@ -153,6 +153,20 @@ func TestWithoutAnEngineTokensAreCountedNotTrusted(t *testing.T) {
 	require.Equal(t, tokens(t, trusted(t, "qwen3", render.VLLM, 0), plainChat).Longest, got.Longest)
 }
 
+func TestAnEngineWithoutTokenizeIsLeftAlone(t *testing.T) {
+	m, e := paired(t, tokenize.Options{})
+	e.set(fmt.Errorf("404: %w", engine.ErrRefused), "")
+	require.NoError(t, m.Verify(t.Context()))
+	before := e.calls.Load()
+	got := tokens(t, m, plainChat)
+	require.Equal(t, tokenize.ReasonRefused, got.Reason)
+	require.Equal(t, tokenize.Counted, got.Certainty)
+	require.Equal(t, before, e.calls.Load())
+	e.set(nil, "")
+	require.NoError(t, m.Verify(t.Context()))
+	require.Equal(t, tokenize.FromBPE, tokens(t, m, plainChat).Origin)
+}
+
 func TestReasons(t *testing.T) {
 	m, e := paired(t, tokenize.Options{MaxBody: 1 << 20})
 	require.NoError(t, m.Verify(t.Context()))
@@ -194,6 +208,35 @@ func TestReasons(t *testing.T) {
 		answers += n
 	}
 	require.Equal(t, uint64(len(tests)+1), answers, "every answer is counted")
+}
+
+func TestFactsComeWithTheTokens(t *testing.T) {
+	got := tokens(t, trusted(t, "qwen3", render.VLLM, 0), `{"model":"m","messages":[],"cache_salt":"s"}`)
+	require.Equal(t, "s", got.Facts.Salt)
+	require.Equal(t, "m", got.Facts.Model)
+}
+
+func TestConcurrentUse(t *testing.T) {
+	m, e := paired(t, tokenize.Options{SampleEvery: 3})
+	var wg sync.WaitGroup
+	for n := range 4 {
+		wg.Go(func() {
+			for i := range 50 {
+				body := chatBody(t, strings.Repeat("word ", 30), fmt.Sprint("turn ", n*i))
+				got, err := m.Tokens(t.Context(), chat.DialectChat, body)
+				if err != nil || got.Longest == 0 {
+					t.Error(got.Reason, err)
+				}
+			}
+		})
+	}
+	for i := range 10 {
+		e.set(nil, []string{"", "word"}[i%2])
+		require.NoError(t, m.Verify(t.Context()))
+		m.Counts()
+		m.Reset()
+	}
+	wg.Wait()
 }
 
 func TestSequencesAreCountedApart(t *testing.T) {

@@ -17,6 +17,7 @@ type parity struct {
 	differs  atomic.Uint32 // by probes, which may be repeated
 	differed atomic.Uint32 // by traffic, for good
 	trusting atomic.Bool
+	mute     atomic.Bool // the engine refused every probe: it has no /tokenize
 }
 
 func (p *parity) trust() {
@@ -49,6 +50,7 @@ func (p *parity) probed(f prompt.Features, same bool) {
 // Reset forgets what comparing has shown, as is due when the engines of the model run
 // another release or tokenizer. Verify has to follow.
 func (m *Model) Reset() {
+	m.parity.mute.Store(false)
 	m.parity.differs.Store(0)
 	m.parity.differed.Store(0)
 	if !m.parity.trusting.Load() {
@@ -60,11 +62,13 @@ func (m *Model) Reset() {
 // does not do stay with the engine. The error says that an engine did not answer: it
 // should be tried again later; until then requests are asked of the engine. Verifying
 // again is cheap and undoes what earlier probes showed, but nothing that traffic showed.
+// An engine that refuses every probe is not asked until Verify is called again.
 func (m *Model) Verify(ctx context.Context) error {
 	if m.opts.Local == nil || m.opts.Engine == nil {
 		return nil
 	}
 	var errs []error
+	answered, refused := 0, 0
 	for _, pr := range probes(m.opts.Name) {
 		p, err := prompt.Read(pr.dialect, pr.body)
 		if err != nil {
@@ -77,19 +81,22 @@ func (m *Model) Verify(ctx context.Context) error {
 		same, err := m.compare(ctx, &p, local[0])
 		switch {
 		case errors.Is(err, engine.ErrRefused): // as it refuses such requests
+			refused++
 		case err != nil:
 			errs = append(errs, fmt.Errorf("probe %s: %w", pr.feature, err))
 		default:
+			answered++
 			m.parity.probed(pr.feature, same)
 			m.counts.compared(pr.feature, same)
 		}
 	}
+	m.parity.mute.Store(refused > 0 && answered == 0 && len(errs) == 0)
 	return errors.Join(errs...)
 }
 
 // compare asks the engine and compares.
 func (m *Model) compare(ctx context.Context, p *prompt.Prompt, local []uint32) (same bool, err error) {
-	question, err := engine.Question(p)
+	question, err := engine.Question(p, m.opts.API)
 	if err != nil {
 		return false, err
 	}
@@ -106,7 +113,7 @@ func (m *Model) maybeCompare(p *prompt.Prompt, features prompt.Features, local [
 	if m.opts.Engine == nil || m.opts.SampleEvery < 0 || m.counts.samples.Add(1)%uint64(m.opts.SampleEvery) != 0 {
 		return
 	}
-	question, err := engine.Question(p)
+	question, err := engine.Question(p, m.opts.API)
 	if err != nil {
 		return
 	}

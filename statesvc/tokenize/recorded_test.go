@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
 
 	"github.com/pointsman/pointsman/core/chat"
 	"github.com/pointsman/pointsman/statesvc/kvreplay"
@@ -43,6 +44,34 @@ type recordedRequest struct {
 	} `json:"tokenize"`
 }
 
+// asked gives the dialect whose requests have the members of a recorded question to
+// /tokenize.
+func (r *recordedRequest) asked() chat.Dialect {
+	if gjson.Get(r.Body, "prompt").Exists() {
+		return chat.DialectCompletions
+	}
+	return chat.DialectChat
+}
+
+// TestRecordedQuestionsAreAnsweredAlike takes the recorded questions to /tokenize
+// themselves: one has a tool, one no generation prompt, one is a text.
+func TestRecordedQuestionsAreAnsweredAlike(t *testing.T) {
+	m := trusted(t, "qwen3", render.VLLM, 1<<20)
+	seen := 0
+	for _, r := range readLines[recordedRequest](t, filepath.Join(tokenizetest.Root(), "e2e", "testdata", "engines", "vllm-0.32.0", "main-bs16", "requests.jsonl")) {
+		if r.Path != "/tokenize" || r.Status != 200 || r.Name == "tokenize_no_model" {
+			continue
+		}
+		var answer struct{ Tokens []uint32 }
+		require.NoError(t, json.Unmarshal([]byte(r.Answer), &answer))
+		got, err := m.Tokens(t.Context(), r.asked(), r.Body)
+		require.NoError(t, err)
+		require.Equal(t, answer.Tokens, got.IDs, r.Name)
+		seen++
+	}
+	require.Equal(t, 5, seen)
+}
+
 func readLines[T any](t *testing.T, path string) (out []T) {
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -69,12 +98,12 @@ var locals sync.Map
 
 func local(t testing.TB, family string, engine render.Engine, cache int64) *tokenize.Local {
 	load := func() *tokenize.Local {
-		l, err := tokenize.OpenLocal(filepath.Dir(tokenizetest.File(t, family, "tokenizer.json")), engine, cache)
+		l, err := tokenize.OpenLocal(filepath.Dir(tokenizetest.File(t, family, "tokenizer.json")), engine, 0)
 		require.NoError(t, err)
 		return l
 	}
-	once, _ := locals.LoadOrStore(fmt.Sprint(family, engine, cache), sync.OnceValue(load))
-	return once.(func() *tokenize.Local)()
+	once, _ := locals.LoadOrStore(fmt.Sprint(family, engine), sync.OnceValue(load))
+	return once.(func() *tokenize.Local)().WithCache(cache)
 }
 
 // TestRecordedRequestsAreTokenizedAsTheEngineDid compares with the recorded answers of

@@ -73,6 +73,9 @@ type Tokens struct {
 	Origin         Origin
 	// Local says why bpe did not answer, and Reason why the answer is not exact.
 	Local, Reason Reason
+	// Facts are what else the body says, such as the cache salt: parts of the body, and
+	// only its length if it is too large.
+	Facts chat.Facts
 }
 
 // Source tells the tokens of requests. The error wraps a *chat.Error and means that the
@@ -96,7 +99,7 @@ func (s Set) Tokens(ctx context.Context, model string, dialect chat.Dialect, bod
 
 // estimate is the length without a tokenizer (design section 3 step 5).
 func estimate(facts *chat.Facts, reason Reason) Tokens {
-	t := Tokens{Longest: facts.EstimateTokens(), Reason: reason}
+	t := Tokens{Longest: facts.EstimateTokens(), Reason: reason, Facts: *facts}
 	t.Total = t.Longest
 	if facts.Total.Known {
 		t.Total = max(1, facts.Total.N)
@@ -106,9 +109,9 @@ func estimate(facts *chat.Facts, reason Reason) Tokens {
 
 // exact makes an answer of the sequences' tokens.
 func exact(sequences [][]uint32, origin Origin) Tokens {
-	t := Tokens{Certainty: Exact, Origin: origin}
-	for i, ids := range sequences {
-		if i == 0 || len(ids) > len(t.IDs) {
+	t := Tokens{IDs: []uint32{}, Certainty: Exact, Origin: origin}
+	for _, ids := range sequences {
+		if len(ids) > len(t.IDs) {
 			t.IDs = ids
 		}
 		t.Total += uint64(len(ids))

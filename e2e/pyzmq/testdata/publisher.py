@@ -89,6 +89,9 @@ class Engine:
         context = zmq.Context()
         self.pub = context.socket(zmq.PUB)
         self.pub.setsockopt(zmq.SNDHWM, 100_000)
+        if args.heartbeat:
+            self.pub.setsockopt(zmq.HEARTBEAT_IVL, 50)
+            self.pub.setsockopt(zmq.HEARTBEAT_TIMEOUT, 300)
         self.pub.bind(f"tcp://127.0.0.1:{args.port or '*'}")
         self.router = context.socket(zmq.ROUTER)
         self.router.bind(f"tcp://127.0.0.1:{args.replay_port or '*'}")
@@ -144,6 +147,9 @@ class Engine:
         if what == "steps":
             for _ in range(command["n"]):
                 self.step(command.get("lose", False))
+        elif what == "bulk":  # batches that say nothing, at length
+            for _ in range(command["n"]):
+                self.publish([{"type": "BlockRemoved", "block_hashes": list(range(2**40, 2**40 + 300)), "medium": "GPU"}], True)
         elif what == "clear":
             self.publish([self.cache.clear()], command.get("lose", False))
         elif what == "replays":
@@ -166,6 +172,7 @@ def main():
     parser.add_argument("--topic", default="kv-events")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--arrays", action="store_true")
+    parser.add_argument("--heartbeat", action="store_true")
     engine = Engine(parser.parse_args())
     print(json.dumps({"ports": engine.ports(), "pyzmq": zmq.__version__}), flush=True)
     for line in sys.stdin:

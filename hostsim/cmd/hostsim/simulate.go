@@ -88,7 +88,7 @@ func sessionEngine(cache int) simulate.Engine {
 
 // hotPrompt and hotEngine are those of the peers' finding 4, with a prompt of 16 KB.
 func hotPrompt(seed uint64) traffic.Hot {
-	return traffic.Hot{Model: simulatedModel, Bytes: 16 << 10, Requests: 2000, Seed: seed}
+	return traffic.Hot{Model: simulatedModel, Bytes: 16 << 10, Requests: 1500, Seed: seed}
 }
 
 func hotEngine() simulate.Engine {

@@ -74,11 +74,11 @@ func command(workload string, cache, contexts int) *simulateCmd {
 
 func TestSimulate_history(t *testing.T) {
 	module := simulated(t)
-	large, _ := medians(t, module, command("session", 1_500_000, 4), "history", 5)
+	large, _ := medians(t, module, command("session", 1_500_000, 4), "history", 3)
 	require.GreaterOrEqual(t, large.HitRate, 0.81)
 	require.LessOrEqual(t, large.Busiest, 1.15)
 
-	small, _ := medians(t, module, command("session", 800_000, 4), "history", 5)
+	small, _ := medians(t, module, command("session", 800_000, 4), "history", 3)
 	require.GreaterOrEqual(t, small.HitRate, 0.80)
 	require.LessOrEqual(t, small.Busiest, 1.15)
 
@@ -97,7 +97,7 @@ func TestSimulate_history(t *testing.T) {
 	require.GreaterOrEqual(t, long.HitRate, 0.78)
 
 	_, even := medians(t, module, command("hot", 1_500_000, 4), "round_robin", 1)
-	_, hot := medians(t, module, command("hot", 1_500_000, 4), "history", 5)
+	_, hot := medians(t, module, command("hot", 1_500_000, 4), "history", 1)
 	require.GreaterOrEqual(t, hot, 0.9*even)
 }
 
@@ -126,7 +126,7 @@ func TestSimulate_prints_a_table(t *testing.T) {
 	var out, err bytes.Buffer
 	code := doMain(t.Context(), []string{"simulate", "--filter", filter.Module(t), "--workload", "hot", "--policy", "round_robin,history"}, &out, &err)
 	require.Equal(t, exitGood, code, err.String())
-	require.Regexp(t, `^policy +seed +requests +hit rate +busiest/mean +req/s +failed\nround_robin +1 +2000 .*\nhistory +1 +2000 .*\n$`, out.String())
+	require.Regexp(t, `^policy +seed +requests +hit rate +busiest/mean +req/s +failed\nround_robin +1 +1500 .*\nhistory +1 +1500 .*\n$`, out.String())
 
 	for _, args := range [][]string{{"--policy", "magic"}, {"--engines", "0"}, {"--workload", "magic"}} {
 		code = doMain(t.Context(), append([]string{"simulate", "--filter", filter.Module(t)}, args...), &out, &err)

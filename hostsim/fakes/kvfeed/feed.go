@@ -202,7 +202,7 @@ func (f *Feed) since(start uint64) ([]message, time.Duration) {
 	return nil, f.wait
 }
 
-// replies are the frames of a replay, behind the empty one that each begins with.
+// reply is the frames of one message of a replay.
 func (f *Feed) reply(m message) [][]byte {
 	if !f.cfg.ReplayTopic {
 		return [][]byte{{}, sequence(m.seq), m.payload}

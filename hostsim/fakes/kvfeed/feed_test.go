@@ -3,8 +3,10 @@ package kvfeed_test
 import (
 	"context"
 	"encoding/binary"
+	"io"
 	"math"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -171,17 +173,34 @@ func TestFeed_restartsOnTheSamePorts(t *testing.T) {
 	for _, l := range list {
 		l.Close()
 	}
+	_, _, err = kvfeed.Listen(host, 0, 100_000)
+	require.ErrorContains(t, err, "use fewer ranks")
 }
 
 func TestFeed_garbageIsNoHarm(t *testing.T) {
 	f, at := open(t, kvfeed.Config{Topic: "kv", ReplayTopic: true})
 	f.Publish([]byte("p"))
-	for _, addr := range []string{at.pub, at.replay} {
-		c, err := net.Dial("tcp", addr[len("tcp://"):])
-		require.NoError(t, err)
-		_, err = c.Write([]byte("GET / HTTP/1.1\r\n\r\n"))
-		require.NoError(t, err)
-		require.NoError(t, c.Close())
+	greeting := "\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f\x03\x00NULL" + strings.Repeat("\x00", 16+1+31)
+	ready := func(kind string) string {
+		body := "\x05READY\x0bSocket-Type\x00\x00\x00" + string(rune(len(kind))) + kind
+		return "\x04" + string(rune(len(body))) + body
+	}
+	const huge = "\x02\x7f\xff\xff\xff\xff\xff\xff\xff"
+	for addr, kind := range map[string]string{at.pub: "SUB", at.replay: "DEALER"} {
+		for _, bytes := range []string{
+			"GET / HTTP/1.1\r\n\r\n",
+			greeting + "\x04\x09\x05READY\x0bS",
+			greeting + ready(kind) + huge,
+		} {
+			c, err := net.Dial("tcp", addr[len("tcp://"):])
+			require.NoError(t, err)
+			_, err = c.Write([]byte(bytes))
+			require.NoError(t, err)
+			require.NoError(t, c.(*net.TCPConn).CloseWrite())
+			_, err = io.Copy(io.Discard, c) // until the feed has had enough
+			require.NoError(t, err)
+			require.NoError(t, c.Close())
+		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

@@ -26,10 +26,15 @@ func (f *Feed) accept(l net.Listener, serve func(net.Conn)) {
 		}
 		f.work.Go(func() {
 			defer f.let(c)
+			defer spare()
 			serve(c)
 		})
 	}
 }
+
+// spare keeps a peer's nonsense its own loss: the library panics on some metadata and on
+// sizes that nobody can allocate.
+func spare() { _ = recover() }
 
 // hold notes a connection, unless the feed is closed.
 func (f *Feed) hold(c net.Conn) bool {
@@ -124,6 +129,7 @@ func (f *Feed) serveSubscriber(c net.Conn) {
 	left := make(chan struct{})
 	f.work.Go(func() {
 		defer close(left)
+		defer spare()
 		for {
 			m, err := z.RecvMsg()
 			if err != nil {

@@ -25,6 +25,19 @@ type pace struct {
 	rebuildAt time.Time // no replay of everything before
 	rebuild   time.Duration
 	truncated bool // the engine no longer has number 0
+
+	holeAt int64 // the last number before which a replay left batches out
+}
+
+// hole reports whether a replay leaves batches out before seq, for the first time there:
+// a socket at its high-water mark does that, and gives them when it is asked again. One
+// that was to begin with the last batch leaves that out when it begins later.
+func (p *pace) hole(c *cursor, seq int64, begins bool) bool {
+	if !c.known || seq <= c.last || c.missing(seq) == 0 && !begins || p.holeAt == c.last+1 {
+		return false
+	}
+	p.holeAt = c.last + 1
+	return true
 }
 
 func (p *pace) after(err error) {
@@ -39,6 +52,9 @@ func (p *pace) after(err error) {
 
 // begin notes a replay of everything.
 func (p *pace) begin() {
+	if time.Since(p.rebuildAt) > lastRebuild {
+		p.rebuild = 0
+	}
 	p.rebuild = min(max(2*p.rebuild, firstRebuild), lastRebuild)
 	p.rebuildAt = time.Now().Add(p.rebuild)
 }
@@ -95,42 +111,72 @@ func (f *follower) tend(ctx context.Context) {
 	f.verify(ctx)
 }
 
-// replay asks for batches, after the pause that is due. take says when it has enough.
+// replay asks for batches, after the pause that is due. take says when it has enough. An
+// engine that leaves batches out is asked again from there before they count as lost.
 func (f *follower) replay(ctx context.Context, from int64, take func(m *engine.Message, oversized bool) bool) error {
 	if wait := time.Until(f.pace.next); wait > 0 && !pause(ctx, wait) {
 		return ctx.Err()
 	}
 	l := &f.s.o.Limits
-	limits := replayLimits{idle: l.ReplayTimeout, total: l.ReplayTotal, bytes: l.MaxMessageBytes}
-	err := replay(ctx, f.s.o.Replay, from, limits, func(m engine.Message, oversized bool) bool {
+	limits := replayLimits{idle: l.ReplayTimeout, total: l.ReplayTotal, bytes: l.MaxMessageBytes, waiting: l.QueueBytes}
+	before, hole, begins := f.cursor.last, false, f.cursor.known && from == f.cursor.last
+	err := replay(ctx, f.s.o.Replay, from, limits, func(m *engine.Message, oversized bool) bool {
 		f.heard = time.Now()
-		return ctx.Err() == nil && take(&m, oversized)
+		hole = f.pace.hole(&f.cursor, m.Seq, begins)
+		begins = false
+		return ctx.Err() == nil && !hole && take(m, oversized)
 	})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	f.pace.after(err)
+	if hole {
+		err = errHole
+	}
 	f.heard = time.Now()
+	f.noteReplay(err, err != nil && !hole && f.cursor.last <= before)
+	return err
+}
+
+// noteReplay tells the status, and waits for longer after a replay that was of no use.
+func (f *follower) noteReplay(err error, useless bool) {
+	if useless {
+		f.pace.after(err)
+	} else {
+		f.pace.after(nil)
+	}
 	f.s.change(func(d *doubts, st *Status) {
 		if err == nil {
 			st.Counts.ReplaysGood++
 			d.drop(ReasonBehind)
 			return
 		}
-		st.Counts.ReplaysBad++
+		if useless {
+			st.Counts.ReplaysBad++
+		}
 		st.Error = err.Error()
 		d.add(ReasonBehind)
 	})
-	return err
 }
 
-// verify asks for the last batch and what follows it. Another process than the one that
-// was followed makes the stream begin anew.
+// maxParts bounds how often a replay that breaks off is taken up again at once.
+const maxParts = 64
+
+// verify asks for the last batch and what follows it, in parts if need be. Another
+// process than the one that was followed makes the stream begin anew.
 func (f *follower) verify(ctx context.Context) {
 	if !f.cursor.known {
 		f.all(ctx)
 		return
 	}
+	for range maxParts {
+		if f.verifyPart(ctx) || f.pace.bad > 0 || ctx.Err() != nil || !f.cursor.known {
+			return
+		}
+	}
+}
+
+// verifyPart reports whether the end was reached.
+func (f *follower) verifyPart(ctx context.Context) bool {
 	first, other := true, false
 	err := f.replay(ctx, f.cursor.last, func(m *engine.Message, oversized bool) bool {
 		if first {
@@ -141,24 +187,51 @@ func (f *follower) verify(ctx context.Context) {
 			if other = m.Seq <= f.cursor.last; other {
 				return false
 			}
+			// The engine no longer has it: nothing says that this follows it.
+			f.s.change(func(d *doubts, _ *Status) { d.add(ReasonGap) })
 		}
 		f.deliver(m, oversized)
 		return true
 	})
 	switch {
 	case err != nil:
+		return false
 	case first || other: // it does not know the batch, or another one by its number
+		f.suspect = suspect{link: f.link, since: time.Now()}
 		if f.restart(); !f.fence.closed(time.Now()) {
 			f.all(ctx)
 		}
 	default:
 		f.caughtUp()
 	}
+	return true
+}
+
+// suspect is a connection that may be one to a process that ended: a replay was answered
+// by another one. What it brings is not looked at, until it has lasted for so long that
+// it must be alive, or there is a new one. Replays bring the same meanwhile.
+type suspect struct {
+	link  uint64 // 0 for none
+	since time.Time
+}
+
+const suspectSpan = 500 * time.Millisecond
+
+// ends lets go of the suspicion when it is time, and reports whether the connection is
+// free of it.
+func (s *suspect) ends(link uint64, now time.Time) bool {
+	if s.link == link && now.Sub(s.since) < suspectSpan {
+		return false
+	}
+	*s = suspect{}
+	return true
 }
 
 // caughtUp notes that everything up to now was delivered.
 func (f *follower) caughtUp() {
-	f.verified = f.link
+	if f.suspect.ends(f.link, time.Now()) {
+		f.verified = f.link
+	}
 	f.s.change(func(d *doubts, st *Status) {
 		*d &^= unsure
 		st.Error = ""
@@ -168,9 +241,14 @@ func (f *follower) caughtUp() {
 // all asks for everything from number 0, when nothing was delivered yet.
 func (f *follower) all(ctx context.Context) {
 	f.pace.begin()
-	if f.replay(ctx, 0, f.take) == nil {
+	f.s.change(func(d *doubts, _ *Status) { d.add(ReasonBehind) })
+	err := f.replay(ctx, 0, f.take)
+	switch {
+	case err == nil:
 		f.noteStart()
 		f.caughtUp()
+	case f.cursor.known && f.pace.bad == 0:
+		f.verify(ctx)
 	}
 }
 
@@ -192,20 +270,6 @@ func (f *follower) noteStart() {
 	}
 }
 
-// close asks for the batches of a gap. What follows them comes along. It does nothing
-// while replays fail; then the gap stays.
-func (f *follower) close(ctx context.Context) {
-	if !f.mayReplay() {
-		return
-	}
-	_ = f.replay(ctx, f.cursor.last+1, func(m *engine.Message, oversized bool) bool {
-		if m.Seq == f.cursor.last+1 {
-			f.s.count(func(c *Counts) { c.Repaired++ })
-		}
-		return f.take(m, oversized)
-	}) // told by the status
-}
-
 // rebuildAll asks for everything again, to get what was lost. The sink is reset only
 // when the engine still has number 0.
 func (f *follower) rebuildAll(ctx context.Context) {
@@ -218,10 +282,15 @@ func (f *follower) rebuildAll(ctx context.Context) {
 				return false
 			}
 			f.reset()
+			f.s.change(func(d *doubts, _ *Status) { d.add(ReasonBehind) })
 		}
 		return f.take(m, oversized)
 	})
-	if err == nil && !f.pace.truncated && !first {
+	switch {
+	case f.pace.truncated || first:
+	case err == nil:
 		f.caughtUp()
+	case f.cursor.known && f.pace.bad == 0:
+		f.verify(ctx)
 	}
 }

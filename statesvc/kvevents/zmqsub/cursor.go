@@ -2,8 +2,7 @@ package zmqsub
 
 import "github.com/cespare/xxhash/v2"
 
-// remembered is how many batches are told from others of the same number: a power of
-// two, at least what a queue holds.
+// remembered is how many batches are told from others of the same number.
 const remembered = 1024
 
 // verdict is what a message is to what was delivered before.

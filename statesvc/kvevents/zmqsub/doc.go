@@ -14,11 +14,17 @@
 //     told by its number and content, is ignored.
 //   - A later one is a gap: the missing ones are asked for and delivered first. What a
 //     replay does not give is lost, and the stream is delivered on without it.
+//   - Every replay begins with the last batch that was delivered, to tell the process that
+//     answers: it may be a later one than that whose messages wait in the queue.
 //   - An earlier one with another content is a new process: the sink is reset and the
 //     stream begins anew, with a replay from number 0.
 //   - Whenever the socket connects, and now and then while it is silent, the last batch is
 //     asked for again. That finds batches that went missing at the end, and a process
 //     that began anew: it does not know the batch, or knows another by its number.
+//
+// With a replay socket nothing of a new connection is delivered before that, for what is
+// next by its number may be another process's; only when replays fail for seconds it is,
+// with trust lowered. Without one, the next number is taken for a sign that all is well.
 //
 // A subscriber that came late asks for everything from number 0, and so does one that
 // lost batches: when the engine still has number 0, the sink is reset and delivered
@@ -31,12 +37,13 @@
 //
 // # Bounds
 //
-// Memory is Options.QueueMessages and QueueBytes, one message of MaxMessageBytes, and
-// 8 KB. A message that does not fit into the queue is dropped, and thereby a gap. Replays
-// are read as fast as the sink takes them, so nothing is dropped there; one is under way
-// at a time, they have a pause between them that grows while they fail, and end when no
-// reply comes for ReplayTimeout. A stream whose numbers run backwards again and again is
-// fenced until it is quiet.
+// Memory is Options.QueueMessages and QueueBytes, as many bytes again during a replay, one
+// message of MaxMessageBytes for each, and 8 KB. A message that does not fit into the queue
+// is dropped, and thereby a gap. Replies of a replay are read at once, since engines drop
+// what is not, and a replay that is longer than what may wait is asked for in parts. One is
+// under way at a time; they have a pause between them that grows while they are of no use,
+// and end when no reply comes for ReplayTimeout. A stream whose numbers run backwards again
+// and again is fenced until it is quiet.
 //
 // The ZMQ library makes greetings and sends; what a peer says is read here, since the
 // library allocates whatever size a peer names, and panics on some malformed metadata.

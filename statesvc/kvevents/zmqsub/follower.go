@@ -7,14 +7,6 @@ import (
 	"github.com/pointsman/pointsman/statesvc/kvevents/engine"
 )
 
-// Processes that begin anew within restartSpan of each other, more than maxRestarts in a
-// row, fence the stream until its numbers have not run backwards for fenceSpan.
-const (
-	restartSpan = 10 * time.Second
-	maxRestarts = 4
-	fenceSpan   = 30 * time.Second
-)
-
 // follower applies the rules of numbers to what the queue holds. Everything in it
 // belongs to one goroutine.
 type follower struct {
@@ -25,6 +17,7 @@ type follower struct {
 	link      uint64 // the connection messages come from
 	linkLast  int64  // its last number
 	verified  uint64 // the connection whose process is known to be the cursor's
+	suspect   suspect
 	heard     time.Time
 	fence     fence
 	pace      pace
@@ -99,6 +92,10 @@ func (f *follower) live(ctx context.Context, it *item) {
 	backwards := seq <= f.linkLast
 	rising := f.verified == it.link && !backwards
 	f.linkLast = seq
+	if it.link == f.suspect.link || f.unproven(it.link) {
+		f.s.count(func(c *Counts) { c.Fenced++ })
+		return
+	}
 	if f.fence.closed(f.heard) {
 		if backwards {
 			f.fence.extend(f.heard)
@@ -123,9 +120,7 @@ func (f *follower) live(ctx context.Context, it *item) {
 	case verdictFirst:
 		f.begin(ctx, it)
 	case verdictGap:
-		f.s.count(func(c *Counts) { c.Gaps++ })
-		f.close(ctx)
-		f.settle(it)
+		f.mend(ctx, it)
 	case verdictNext:
 		f.deliver(&it.msg, it.oversized)
 		f.sure()
@@ -138,6 +133,25 @@ func (f *follower) begin(ctx context.Context, it *item) {
 		f.all(ctx)
 	}
 	f.settle(it)
+	f.verified = it.link // what was delivered is of it
+}
+
+// maxUnproven is the pause between replays from which on they are not waited for.
+const maxUnproven = 4 * time.Second
+
+// unproven reports whether a connection may be to another process than what was
+// delivered, and a replay will soon tell. While replays fail for longer, its batches are
+// taken, and nothing says that they follow.
+func (f *follower) unproven(link uint64) bool {
+	if f.s.o.Replay == "" || !f.cursor.known || f.verified == link {
+		return false
+	}
+	if f.pace.bad < maxUnproven {
+		return true
+	}
+	f.verified = link
+	f.s.change(func(d *doubts, _ *Status) { d.add(ReasonGap) })
+	return false
 }
 
 // settle delivers a batch if a replay has not done so.
@@ -148,6 +162,22 @@ func (f *follower) settle(it *item) {
 	}
 	f.deliver(&it.msg, it.oversized)
 	f.s.change(func(d *doubts, _ *Status) { *d &^= unsure })
+}
+
+// mend asks for the batches of a gap before it delivers the one after it. While replays
+// fail, the gap stays. The process that answers may be a later one than the batch is of,
+// which waited in the queue: then it is void.
+func (f *follower) mend(ctx context.Context, it *item) {
+	from := f.cursor.last
+	f.s.count(func(c *Counts) { c.Gaps++ })
+	if f.mayReplay() {
+		f.verify(ctx)
+		if it.link == f.suspect.link {
+			return
+		}
+		f.s.count(func(c *Counts) { c.Repaired += uint64(max(min(f.cursor.last, it.msg.Seq-1)-from, 0)) })
+	}
+	f.settle(it)
 }
 
 // sure notes that nothing is missing.
@@ -191,6 +221,7 @@ func (f *follower) deliver(m *engine.Message, oversized bool) {
 		case first:
 			*d &^= incomplete
 		}
+		d.drop(ReasonNoFeed)
 		if outcome.Cleared {
 			*d &^= incomplete
 		}
@@ -246,37 +277,4 @@ func (f *follower) unfence() {
 	if f.fence.open() {
 		f.s.change(func(d *doubts, _ *Status) { d.drop(ReasonBackwards) })
 	}
-}
-
-// fence keeps out a stream whose numbers run backwards again and again.
-type fence struct {
-	last   time.Time // the last restart
-	streak int
-	until  time.Time // zero while open
-}
-
-// note counts a restart and reports whether the fence is closed by it.
-func (f *fence) note(now time.Time) bool {
-	if now.Sub(f.last) < restartSpan {
-		f.streak++
-	} else {
-		f.streak = 0
-	}
-	f.last = now
-	if f.streak > maxRestarts {
-		f.until = now.Add(fenceSpan)
-	}
-	return !f.until.IsZero()
-}
-
-func (f *fence) closed(now time.Time) bool { return now.Before(f.until) }
-func (f *fence) extend(now time.Time)      { f.until = now.Add(fenceSpan) }
-
-// open lets go of a fence whose time is over, and reports whether there was one.
-func (f *fence) open() bool {
-	if f.until.IsZero() {
-		return false
-	}
-	*f = fence{}
-	return true
 }

@@ -37,7 +37,7 @@ type Options struct {
 // Limits bound a stream. Zero fields take the value of DefaultLimits.
 type Limits struct {
 	QueueMessages   int
-	QueueBytes      int // besides one message
+	QueueBytes      int // besides one message; as much again may wait of a replay
 	MaxMessageBytes int
 	// ReplayTimeout is how long a replay may be without a reply, ReplayTotal how long
 	// it may take.

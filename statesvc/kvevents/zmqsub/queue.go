@@ -41,14 +41,14 @@ func newQueue(items, bytes int) *queue {
 	return &queue{maxItems: items, maxBytes: bytes, ready: make(chan struct{}, 1)}
 }
 
-// offer adds an item or drops it.
-func (q *queue) offer(it item) {
+// offer adds an item, or drops it and reports false.
+func (q *queue) offer(it item) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	size := len(it.msg.Payload)
 	if it.kind == itemMessage && len(q.items) > 0 && (len(q.items) >= q.maxItems || q.bytes+size > q.maxBytes) {
 		q.dropped++
-		return
+		return false
 	}
 	q.items = append(q.items, it)
 	q.bytes += size
@@ -56,6 +56,7 @@ func (q *queue) offer(it item) {
 	case q.ready <- struct{}{}:
 	default:
 	}
+	return true
 }
 
 // take gives the oldest item, false when there is none.

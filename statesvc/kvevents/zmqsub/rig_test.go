@@ -26,6 +26,7 @@ type sink struct {
 	closed bool
 	late   int // calls after the end
 	hold   chan struct{}
+	slow   time.Duration // of each batch
 }
 
 func (s *sink) Reset() {
@@ -40,6 +41,7 @@ func (s *sink) Batch(payload []byte) zmqsub.Outcome {
 	if s.hold != nil {
 		<-s.hold
 	}
+	time.Sleep(s.slow)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.note()

@@ -29,7 +29,7 @@ type Counts struct {
 	Repaired   uint64 `json:"repaired"`   // missing batches that replays gave
 	Overflows  uint64 `json:"overflows"`  // messages dropped for the queue's bounds
 	Restarts   uint64 `json:"restarts"`   // processes that ended
-	Fenced     uint64 `json:"fenced"`     // messages not looked at while numbers ran backwards
+	Fenced     uint64 `json:"fenced"`     // messages not looked at: numbers ran backwards, or the process is in doubt
 	Connects   uint64 `json:"connects"`
 	DialErrors uint64 `json:"dial_errors"`
 

@@ -120,6 +120,61 @@ func TestStream_slowReplayGoesOn(t *testing.T) {
 	r.holds(zmqsub.ReasonNone)
 }
 
+// Field report C17: what comes live while a replay is under way is delivered after it.
+func TestStream_liveBatchesWaitForTheReplay(t *testing.T) {
+	r := follow(t, true)
+	r.publish(texts(0, 3)...)
+	r.holds(zmqsub.ReasonNone)
+	r.pub.SetReplays(zmqtest.Replays{Delay: 30 * time.Millisecond})
+	r.lose(texts(3, 6)...)
+	r.publish(texts(6, 8)...)
+	r.holds(zmqsub.ReasonNone)
+	require.Zero(t, r.counts().Missing)
+}
+
+// Field report C32: a clear within a replay.
+func TestStream_clearWithinAReplay(t *testing.T) {
+	r := &rig{T: t, pub: zmqtest.Start(t, "kv-events"), sink: &sink{}}
+	r.publish("store", "clear", "store again")
+	r.open(true)
+	r.sent = r.sent[1:]
+	r.holds(zmqsub.ReasonNone)
+}
+
+// Trap 8: a socket at its high-water mark leaves batches out of a replay, and has them
+// when it is asked again.
+func TestStream_replayWithHoles(t *testing.T) {
+	r := &rig{T: t, pub: zmqtest.Start(t, "kv-events"), sink: &sink{}}
+	r.publish(texts(0, 20)...)
+	r.pub.SetReplays(zmqtest.Replays{Skip: 1})
+	r.open(true)
+	r.holds(zmqsub.ReasonNone)
+	_, resets := r.sink.has()
+	require.Zero(t, resets)
+	require.Zero(t, r.counts().Missing)
+}
+
+// What is left out again and again is lost, and not asked for without end.
+func TestStream_replayThatNeverHasIt(t *testing.T) {
+	r := &rig{T: t, pub: zmqtest.Start(t, "kv-events"), sink: &sink{}}
+	r.publish(texts(0, 6)...)
+	r.pub.SetReplays(zmqtest.Replays{Skip: -1})
+	r.open(true)
+	r.sent = []string{"batch 0", "batch 1", "batch 3", "batch 4"}
+	r.holds(zmqsub.ReasonGap)
+	require.EqualValues(t, 1, r.counts().Missing)
+}
+
+// A replay that does not fit is asked for in parts, and a sink that is slow loses nothing.
+func TestStream_longReplayInParts(t *testing.T) {
+	r := &rig{T: t, pub: zmqtest.Start(t, "kv-events"), sink: &sink{slow: 50 * time.Microsecond}}
+	r.publish(texts(0, 3000)...)
+	r.open(true, func(o *zmqsub.Options) { o.Limits.QueueBytes = 2000 })
+	r.holds(zmqsub.ReasonNone)
+	require.Greater(t, len(r.pub.Asked()), 3)
+	require.Zero(t, r.counts().ReplaysBad)
+}
+
 func TestStream_muteReplayIsGivenUp(t *testing.T) {
 	r := &rig{T: t, pub: zmqtest.Start(t, "kv-events"), sink: &sink{}}
 	r.publish(texts(0, 4)...)
@@ -130,6 +185,23 @@ func TestStream_muteReplayIsGivenUp(t *testing.T) {
 	r.eventually("the live batch", func() bool {
 		got, _ := r.sink.has()
 		return slices.Equal(got, []string{"live"}) && r.stream.Status().Trust() == zmqsub.TrustPartial
+	})
+	r.pub.SetReplays(zmqtest.Replays{})
+	r.holds(zmqsub.ReasonNone)
+}
+
+// A new connection while the replay socket is silent for good: after a while its batches
+// are taken, less trusted.
+func TestStream_reconnectWithoutAnAnswer(t *testing.T) {
+	r := follow(t, true)
+	r.publish(texts(0, 3)...)
+	r.holds(zmqsub.ReasonNone)
+	r.pub.SetReplays(zmqtest.Replays{Mute: true})
+	r.pub.Cut()
+	r.reason(zmqsub.ReasonDisconnected)
+	r.eventually("given up", func() bool {
+		r.publish("more")
+		return r.stream.Status().Reason == zmqsub.ReasonGap
 	})
 	r.pub.SetReplays(zmqtest.Replays{})
 	r.holds(zmqsub.ReasonNone)

@@ -44,7 +44,8 @@ const (
 	// ReasonDisconnected: the connection broke. Ends when it is back and nothing was
 	// missed.
 	ReasonDisconnected
-	// ReasonBehind: a replay broke off and is tried again. Ends when nothing is missing.
+	// ReasonBehind: a replay is under way, or broke off and is tried again. Ends when
+	// nothing is missing.
 	ReasonBehind
 	// ReasonLateJoin: what was published before the subscription is not known, and not
 	// to be had. Ends, if ever, with a replay from number 0.

@@ -30,6 +30,9 @@ type Replays struct {
 	Limit int
 	// Mute makes the socket answer nothing.
 	Mute bool
+	// Skip leaves batches out of so many replays, one of three, as a socket at its
+	// high-water mark does; negative is of all.
+	Skip int
 }
 
 // Publisher is one rank's sockets. Methods are safe for concurrent use.
@@ -50,6 +53,7 @@ type Publisher struct {
 
 // run is one process.
 type run struct {
+	dead      bool
 	listeners []net.Listener
 	conns     map[net.Conn]bool
 	subs      map[*zmq4.Conn]bool
@@ -90,6 +94,7 @@ func (p *Publisher) Kill() {
 	r := p.running
 	p.running, p.buffer, p.next = nil, nil, 0
 	if r != nil {
+		r.dead = true
 		for _, l := range r.listeners {
 			_ = l.Close()
 		}
@@ -137,13 +142,13 @@ func (p *Publisher) accept(r *run, l net.Listener, kind zmq4.SocketType, serve f
 			return
 		}
 		p.mu.Lock()
-		alive := p.running == nil || p.running == r
+		if r.dead {
+			p.mu.Unlock()
+			_ = c.Close()
+			return
+		}
 		r.conns[c] = true
 		p.mu.Unlock()
-		if !alive {
-			_ = c.Close()
-			continue
-		}
 		p.handlers.Go(func() {
 			defer func() {
 				_ = c.Close()
@@ -258,6 +263,7 @@ func (p *Publisher) serveReplay(_ *run, z *zmq4.Conn) {
 		p.mu.Lock()
 		p.asked = append(p.asked, from)
 		how := p.replays
+		p.replays.Skip = max(how.Skip-1, min(how.Skip, 0))
 		buffer := append([]Batch(nil), p.buffer...)
 		p.mu.Unlock()
 		if how.Mute {
@@ -272,7 +278,7 @@ func (p *Publisher) serveReplay(_ *run, z *zmq4.Conn) {
 func (p *Publisher) answer(z *zmq4.Conn, from int64, how Replays, buffer []Batch) bool {
 	sent := 0
 	for _, b := range buffer {
-		if b.Seq < from {
+		if b.Seq < from || how.Skip != 0 && b.Seq%3 == 2 {
 			continue
 		}
 		time.Sleep(how.Delay)

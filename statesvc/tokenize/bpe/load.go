@@ -1,7 +1,6 @@
 package bpe
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -38,44 +37,16 @@ type addedToken struct {
 }
 
 type model struct {
-	Type                    string         `json:"type"`
-	Dropout                 *float64       `json:"dropout"`
-	UnkToken                *string        `json:"unk_token"`
-	ContinuingSubwordPrefix *string        `json:"continuing_subword_prefix"`
-	EndOfWordSuffix         *string        `json:"end_of_word_suffix"`
-	FuseUnk                 bool           `json:"fuse_unk"`
-	ByteFallback            bool           `json:"byte_fallback"`
-	IgnoreMerges            bool           `json:"ignore_merges"`
-	Vocab                   map[string]int `json:"vocab"`
-	Merges                  []merge        `json:"merges"`
-}
-
-// merge is a pair, written as a list of two or as two words.
-type merge [2]string
-
-// UnmarshalJSON reads both ways to write a merge.
-func (m *merge) UnmarshalJSON(data []byte) error {
-	if len(data) > 0 && data[0] == '[' {
-		var both []string
-		if err := json.Unmarshal(data, &both); err != nil {
-			return err
-		}
-		if len(both) != 2 {
-			return fmt.Errorf("a merge has %d parts", len(both))
-		}
-		*m = merge(both)
-		return nil
-	}
-	var text string
-	if err := json.Unmarshal(data, &text); err != nil {
-		return err
-	}
-	left, right, ok := bytes.Cut([]byte(text), []byte(" "))
-	if !ok || bytes.IndexByte(right, ' ') >= 0 {
-		return fmt.Errorf("merge %q is not two words", text)
-	}
-	*m = merge{string(left), string(right)}
-	return nil
+	Type                    string   `json:"type"`
+	Dropout                 *float64 `json:"dropout"`
+	UnkToken                *string  `json:"unk_token"`
+	ContinuingSubwordPrefix *string  `json:"continuing_subword_prefix"`
+	EndOfWordSuffix         *string  `json:"end_of_word_suffix"`
+	FuseUnk                 bool     `json:"fuse_unk"`
+	ByteFallback            bool     `json:"byte_fallback"`
+	IgnoreMerges            bool     `json:"ignore_merges"`
+	Vocab                   vocab    `json:"vocab"`
+	Merges                  merges   `json:"merges"`
 }
 
 // Load reads a tokenizer.json. The error is a *LoadError with everything that this
@@ -93,10 +64,6 @@ func Load(r io.Reader) (*Tokenizer, error) {
 		return nil, &LoadError{[]string{fmt.Sprintf("it is not the JSON of a tokenizer: %v", err)}}
 	}
 	l := &loader{file: &f, alphabet: newAlphabet(), t: &Tokenizer{raw: newAdded(), plain: newAdded()}}
-	l.sizes()
-	if l.err() != nil {
-		return nil, l.err()
-	}
 	l.kinds()
 	l.normalizer()
 	l.preTokenizer()
@@ -119,21 +86,6 @@ type loader struct {
 	t        *Tokenizer
 	// tokens are the vocabulary's entries as bytes, those that text can give.
 	tokens map[string]uint32
-}
-
-func (l *loader) sizes() {
-	for _, s := range []struct {
-		name     string
-		n, limit int
-	}{
-		{"model.vocab", len(l.Model.Vocab), maxVocab},
-		{"model.merges", len(l.Model.Merges), maxMerges},
-		{"added_tokens", len(l.AddedTokens), maxAdded},
-	} {
-		if s.n > s.limit {
-			l.add("%s has %d entries, at most %d are taken", s.name, s.n, s.limit)
-		}
-	}
 }
 
 // kinds refuses the variants of the model that are not done.
@@ -165,7 +117,7 @@ func (l *loader) kinds() {
 // vocabulary checks ids and finds the tokens of single bytes.
 func (l *loader) vocabulary() {
 	l.tokens = make(map[string]uint32, len(l.Model.Vocab))
-	seen := make(map[int]bool, len(l.Model.Vocab))
+	seen := make([]bool, maxID)
 	for token, id := range l.Model.Vocab {
 		if id < 0 || id >= maxID || seen[id] {
 			l.add("model.vocab: id %d of %.60q is out of range or taken", id, token)
@@ -211,6 +163,10 @@ func (l *loader) merges() {
 }
 
 func (l *loader) added() {
+	if len(l.AddedTokens) > maxAdded {
+		l.add("added_tokens has %d entries, at most %d are taken", len(l.AddedTokens), maxAdded)
+		return
+	}
 	ids := make(map[int]string, len(l.AddedTokens))
 	for i, a := range l.AddedTokens {
 		if a.Content == "" || a.ID < 0 || a.ID >= maxID {

@@ -100,6 +100,34 @@ func TestBrokenFilesAreRefused(t *testing.T) {
 	require.ErrorContains(t, err, "64 MiB")
 }
 
+func TestBoundsOfFiles(t *testing.T) {
+	tests := map[string]string{
+		"at most 16384 are taken": `{"added_tokens":[{"id":1}` + strings.Repeat(`,{"id":1}`, 1<<14) + `]}`,
+		"is no number":            `{"model":{"vocab":{"a":"b"}}}`,
+		"is no pair":              `{"model":{"merges":[["a","b","c"]]}}`,
+		"is no object":            `{"model":{"vocab":[]}}`,
+		"are no list":             `{"model":{"merges":{}}}`,
+		"cannot be read":          `{"pre_tokenizer":7}`,
+		"stages, at most 32":      `{"normalizer":{"type":"Sequence","normalizers":[{}` + strings.Repeat(",{}", 40) + `]}}`,
+	}
+	if !testing.Short() { // loading is slow under the race detector
+		tests["more than 1048576 tokens"] = `{"model":{"vocab":{` + manyTokens(1<<20+1) + `}}}`
+		tests["more than 2097152 merges"] = `{"model":{"merges":["a b"` + strings.Repeat(`,"a b"`, 1<<21) + `]}}`
+	}
+	for want, text := range tests {
+		_, err := bpe.Load(strings.NewReader(text))
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func manyTokens(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"%x":%d`, i, i)
+	}
+	return b.String()[1:]
+}
+
 type endless struct{}
 
 func (*endless) Read(p []byte) (int, error) {

@@ -14,14 +14,14 @@ const (
 func (t *Template) ContentLoop() ContentLoop {
 	found := ContentString
 	eachLoop(t.nodes, func(over expr) {
-		switch over := over.(type) {
+		switch over := bare(over).(type) {
 		case *attr:
 			if over.name == "content" {
-				found = max(found, ContentParts)
+				found = max(found, ofMessage(over.of))
 			}
 		case *item:
 			if key, ok := over.key.(*literal); ok && key.value == "content" {
-				found = max(found, ContentParts)
+				found = max(found, ofMessage(over.of))
 			}
 		case *name:
 			if over.name == "content" {
@@ -30,6 +30,28 @@ func (t *Template) ContentLoop() ContentLoop {
 		}
 	})
 	return found
+}
+
+// ofMessage tells by its name whether a variable is a message, as engines do.
+func ofMessage(of expr) ContentLoop {
+	if n, ok := of.(*name); ok && (n.name == "message" || n.name == "msg" || n.name == "m") {
+		return ContentParts
+	}
+	return ContentUnclear
+}
+
+// bare takes filters and slices off an expression.
+func bare(e expr) expr {
+	for {
+		switch outer := e.(type) {
+		case *filter:
+			e = outer.of
+		case *part:
+			e = outer.of
+		default:
+			return e
+		}
+	}
 }
 
 func eachLoop(nodes []node, yield func(over expr)) {

@@ -12,11 +12,7 @@ func (r *renderer) eval(e expr, s *scope) (Value, error) {
 	case *name:
 		return r.lookup(e.name, s), r.step(4 * len(s.names))
 	case *attr:
-		of, err := r.eval(e.of, s)
-		if err != nil {
-			return nil, err
-		}
-		return member(of, e.name)
+		return r.attr(e, s)
 	case *item:
 		return r.item(e, s)
 	case *part:
@@ -46,6 +42,14 @@ func (r *renderer) eval(e expr, s *scope) (Value, error) {
 	return nil, unsupported("an expression of type %T", e)
 }
 
+func (r *renderer) attr(e *attr, s *scope) (Value, error) {
+	of, err := r.eval(e.of, s)
+	if err != nil {
+		return nil, err
+	}
+	return member(of, e.name)
+}
+
 // lookup gives a name's value; the functions are names too.
 func (r *renderer) lookup(name string, s *scope) Value {
 	if v, ok := s.get(name); ok {
@@ -58,7 +62,7 @@ func (r *renderer) lookup(name string, s *scope) Value {
 }
 
 func (r *renderer) all(es []expr, s *scope) ([]Value, error) {
-	if err := r.make(16 * len(es)); err != nil {
+	if err := r.charge(16 * len(es)); err != nil {
 		return nil, err
 	}
 	values := make([]Value, len(es))
@@ -73,7 +77,7 @@ func (r *renderer) all(es []expr, s *scope) ([]Value, error) {
 }
 
 func (r *renderer) dict(e *dictOf, s *scope) (Value, error) {
-	if err := r.make(64 * len(e.keys)); err != nil {
+	if err := r.charge(64 * len(e.keys)); err != nil {
 		return nil, err
 	}
 	d := NewDict()
@@ -154,7 +158,7 @@ func (r *renderer) item(e *item, s *scope) (Value, error) {
 }
 
 func (r *renderer) character(s string, i int64) (Value, error) {
-	if err := r.make(4 * len(s)); err != nil {
+	if err := r.charge(4 * len(s)); err != nil {
 		return nil, err
 	}
 	runes := []rune(s)
@@ -206,7 +210,7 @@ func (r *renderer) part(e *part, s *scope) (Value, error) {
 		items, err := cut(r, e, s, of.Items, step, 16)
 		return &List{items}, err
 	case string:
-		if err := r.make(4 * len(of)); err != nil {
+		if err := r.charge(4 * len(of)); err != nil {
 			return nil, err
 		}
 		runes, err := cut(r, e, s, []rune(of), step, 4)
@@ -230,7 +234,7 @@ func cut[T any](r *renderer, e *part, s *scope, items []T, step int64, size int)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.make(size * int(max((stop-start)*step, 0))); err != nil {
+	if err := r.charge(size * int(max((stop-start)*step, 0))); err != nil {
 		return nil, err
 	}
 	var out []T
@@ -255,7 +259,7 @@ func (r *renderer) sum(e *sum, s *scope) (Value, error) {
 		parts[i] = t
 		total += len(t)
 	}
-	if err := r.make(total); err != nil {
+	if err := r.charge(total); err != nil {
 		return nil, err
 	}
 	return strings.Join(parts, ""), nil

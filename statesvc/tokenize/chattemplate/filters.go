@@ -1,6 +1,9 @@
 package chattemplate
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // isFilter tells the filters that templates may use.
 func isFilter(name string) bool {
@@ -21,13 +24,9 @@ func (r *renderer) filter(e *filter, s *scope) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	named := NewDict()
-	for _, n := range e.named {
-		a, err := r.eval(n.value, s)
-		if err != nil {
-			return nil, err
-		}
-		named.Set(n.name, a)
+	named, err := r.namedArgs(e.named, s)
+	if err != nil {
+		return nil, err
 	}
 	switch e.name {
 	case "default", "d":
@@ -44,15 +43,24 @@ func (r *renderer) filter(e *filter, s *scope) (Value, error) {
 	case "replace":
 		return r.stringFilter(v, e.name, args)
 	case "trim":
-		if len(args) > 1 {
-			return nil, typeError("trim with %d values", len(args))
-		}
 		return r.stringFilter(v, "strip", args)
 	}
 	if len(args) > 0 {
 		return nil, unsupported("arguments of %s", e.name)
 	}
 	return r.plainFilter(v, e.name)
+}
+
+func (r *renderer) namedArgs(named []namedArg, s *scope) (*Dict, error) {
+	d := NewDict()
+	for _, n := range named {
+		v, err := r.eval(n.value, s)
+		if err != nil {
+			return nil, err
+		}
+		d.Set(n.name, v)
+	}
+	return d, nil
 }
 
 // stringFilter is a method of the value's text.
@@ -86,33 +94,33 @@ func (r *renderer) plainFilter(v Value, name string) (Value, error) {
 		}
 		return nil, typeError("items of %s", kindOf(v))
 	}
+	return r.itemFilter(v, name)
+}
+
+// itemFilter does first, last, list and reverse.
+func (r *renderer) itemFilter(v Value, name string) (Value, error) {
 	items, err := r.iterate(v)
 	if err != nil {
 		return nil, err
 	}
+	_, isDict := v.(*Dict)
+	_, isList := v.(*List)
 	switch {
+	case name == "last" && isDict, name == "reverse" && !isList:
+		return nil, unsupported("%s of %s", name, kindOf(v))
 	case name == "first" && len(items) > 0:
 		return items[0], nil
 	case name == "last" && len(items) > 0:
-		if _, isDict := v.(*Dict); isDict {
-			return nil, unsupported("the last of a mapping")
-		}
 		return items[len(items)-1], nil
 	case name == "first" || name == "last":
 		return undefined{}, nil
 	}
-	if err := r.make(16 * len(items)); err != nil {
+	if err := r.charge(16 * len(items)); err != nil {
 		return nil, err
 	}
-	out := append([]Value{}, items...)
-	if name == "list" {
-		return &List{out}, nil
-	}
-	if _, isList := v.(*List); !isList {
-		return nil, unsupported("reverse of %s", kindOf(v))
-	}
-	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
-		out[i], out[j] = out[j], out[i]
+	out := slices.Clone(items)
+	if name == "reverse" {
+		slices.Reverse(out)
 	}
 	return &List{out}, nil
 }
@@ -180,7 +188,7 @@ func (r *renderer) join(v Value, args []Value) (Value, error) {
 			return nil, err
 		}
 	}
-	if err := r.make(total); err != nil {
+	if err := r.charge(total); err != nil {
 		return nil, err
 	}
 	return strings.Join(parts, sep), nil

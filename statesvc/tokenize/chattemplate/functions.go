@@ -29,13 +29,9 @@ func (r *renderer) call(e *call, s *scope) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	named := NewDict()
-	for _, n := range e.named {
-		v, err := r.eval(n.value, s)
-		if err != nil {
-			return nil, err
-		}
-		named.Set(n.name, v)
+	named, err := r.namedArgs(e.named, s)
+	if err != nil {
+		return nil, err
 	}
 	if v := r.lookup(e.function, s); v != function(e.function) {
 		return nil, typeError("%s is %s, not a function", e.function, kindOf(v))
@@ -86,7 +82,7 @@ func (r *renderer) numbers(args []Value) (Value, error) {
 	if n > maxRange {
 		return nil, typeError("range() of %d numbers", n)
 	}
-	if err := r.make(24 * int(n)); err != nil {
+	if err := r.charge(24 * int(n)); err != nil {
 		return nil, err
 	}
 	items := make([]Value, n)

@@ -97,7 +97,7 @@ func (w *jsonWriter) sequence(begin, end byte, n, depth int, each func(int) erro
 		}
 	}
 	w.out.WriteByte(end)
-	return w.r.make(2 + 2*n)
+	return w.r.charge(2 + 2*n)
 }
 
 func (w *jsonWriter) line(depth int) error {
@@ -110,7 +110,7 @@ func (w *jsonWriter) line(depth int) error {
 // quote escapes quotes, backslashes and control characters, nothing else.
 func (w *jsonWriter) quote(s string) error {
 	const hex = "0123456789abcdef"
-	if err := w.r.make(2 + len(s)); err != nil {
+	if err := w.r.charge(2 + len(s)); err != nil {
 		return err
 	}
 	w.out.WriteByte('"')

@@ -107,35 +107,20 @@ func (l *lexer) stripBefore(body string, kind byte) string {
 func (l *lexer) tag(kind byte) error {
 	l.lineStart = false
 	if kind == '#' {
-		n := strings.Index(l.src[l.pos:], "#}")
-		if n < 0 {
-			return unsupported("a comment without an end")
-		}
-		strip := n > 0 && l.src[l.pos+n-1] == '-'
-		l.pos += n + 2
-		l.stripAfter(strip, true)
-		return nil
+		return l.comment()
 	}
 	t := tag{kind: kind}
-	closer := "}}"
-	if kind == '%' {
-		closer = "%}"
-	}
-	depth := 0
-	for {
+	for depth := 0; ; {
 		l.skipSpace()
-		rest := l.src[l.pos:]
-		if depth == 0 {
-			sign := len(rest) > 2 && (rest[0] == '-' || rest[0] == '+' && kind == '%') && rest[1:3] == closer
-			if sign || strings.HasPrefix(rest, closer) {
-				l.pos += 2
-				if sign {
-					l.pos++
-				}
-				l.add(t)
-				l.stripAfter(sign && rest[0] == '-', kind == '%' && !sign)
-				return nil
+		if depth == 0 && l.closes(kind) {
+			sign := l.src[l.pos]
+			l.pos += 2
+			if sign == '-' || sign == '+' {
+				l.pos++
 			}
+			l.add(t)
+			l.stripAfter(sign == '-', kind == '%' && sign == '%')
+			return nil
 		}
 		next, err := l.token()
 		if err != nil {
@@ -151,6 +136,30 @@ func (l *lexer) tag(kind byte) error {
 		}
 		t.tokens = append(t.tokens, next)
 	}
+}
+
+// closes reports whether a tag ends here, perhaps with a sign before its end.
+func (l *lexer) closes(kind byte) bool {
+	rest, closer := l.src[l.pos:], "}}"
+	if kind == '%' {
+		closer = "%}"
+	}
+	if rest != "" && (rest[0] == '-' || rest[0] == '+' && kind == '%') {
+		rest = rest[1:]
+	}
+	return strings.HasPrefix(rest, closer)
+}
+
+// comment passes over a comment.
+func (l *lexer) comment() error {
+	n := strings.Index(l.src[l.pos:], "#}")
+	if n < 0 {
+		return unsupported("a comment without an end")
+	}
+	strip := n > 0 && l.src[l.pos+n-1] == '-'
+	l.pos += n + 2
+	l.stripAfter(strip, true)
+	return nil
 }
 
 // stripAfter takes white space after a tag: all of it, or one line end.

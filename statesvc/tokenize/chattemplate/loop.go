@@ -50,7 +50,7 @@ func (r *renderer) loop(n *forNode, s *scope, out *strings.Builder) error {
 }
 
 func (r *renderer) filtered(n *forNode, items []Value, s *scope) ([]Value, error) {
-	if err := r.make(16 * len(items)); err != nil {
+	if err := r.charge(16 * len(items)); err != nil {
 		return nil, err
 	}
 	kept := make([]Value, 0, len(items))
@@ -94,7 +94,7 @@ func (r *renderer) iterate(v Value) ([]Value, error) {
 	case undefined:
 		return nil, nil
 	case *Dict:
-		if err := r.make(16 * v.Len()); err != nil {
+		if err := r.charge(16 * v.Len()); err != nil {
 			return nil, err
 		}
 		items := make([]Value, v.Len())
@@ -103,7 +103,7 @@ func (r *renderer) iterate(v Value) ([]Value, error) {
 		}
 		return items, nil
 	case string:
-		if err := r.make(20 * len(v)); err != nil {
+		if err := r.charge(20 * len(v)); err != nil {
 			return nil, err
 		}
 		items := make([]Value, 0, len(v))

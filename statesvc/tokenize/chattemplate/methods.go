@@ -71,7 +71,7 @@ func (r *renderer) dictMethod(d *Dict, method string, args []Value) (Value, erro
 		items, err := r.iterate(d)
 		return &List{items}, err
 	case "values":
-		if err := r.make(16 * d.Len()); err != nil {
+		if err := r.charge(16 * d.Len()); err != nil {
 			return nil, err
 		}
 		l := &List{}
@@ -85,7 +85,7 @@ func (r *renderer) dictMethod(d *Dict, method string, args []Value) (Value, erro
 
 // pairs lists keys with their values.
 func (r *renderer) pairs(d *Dict) (Value, error) {
-	if err := r.make(80 * d.Len()); err != nil {
+	if err := r.charge(80 * d.Len()); err != nil {
 		return nil, err
 	}
 	l := &List{}
@@ -137,7 +137,7 @@ func strip(s, method string, chars []string) string {
 }
 
 func (r *renderer) split(s, at string) (Value, error) {
-	if err := r.make(32 * (1 + strings.Count(s, at))); err != nil {
+	if err := r.charge(32 * (1 + strings.Count(s, at))); err != nil {
 		return nil, err
 	}
 	l := &List{}
@@ -151,7 +151,7 @@ func (r *renderer) replace(s, old, by string) (Value, error) {
 	if old == "" {
 		return nil, unsupported("replacing nothing")
 	}
-	if err := r.make(len(s) + strings.Count(s, old)*max(len(by)-len(old), 0)); err != nil {
+	if err := r.charge(len(s) + strings.Count(s, old)*max(len(by)-len(old), 0)); err != nil {
 		return nil, err
 	}
 	return strings.ReplaceAll(s, old, by), nil
@@ -164,7 +164,7 @@ func (r *renderer) changeCase(s, to string) (Value, error) {
 			return nil, unsupported("%s of text beyond ASCII", to)
 		}
 	}
-	if err := r.make(len(s)); err != nil {
+	if err := r.charge(len(s)); err != nil {
 		return nil, err
 	}
 	if to == "upper" {

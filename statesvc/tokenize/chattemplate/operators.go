@@ -2,6 +2,7 @@ package chattemplate
 
 import (
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -92,7 +93,7 @@ func (r *renderer) concat(left, right Value) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.make(len(a) + len(b)); err != nil {
+	if err := r.charge(len(a) + len(b)); err != nil {
 		return nil, err
 	}
 	return a + b, nil
@@ -100,26 +101,29 @@ func (r *renderer) concat(left, right Value) (Value, error) {
 
 // arithmetic adds lists and strings, and does whole numbers of a sane size.
 func (r *renderer) arithmetic(op string, left, right Value) (Value, error) {
-	if a, ok := left.(string); ok && op == "+" {
-		if b, ok := right.(string); ok {
+	switch a := left.(type) {
+	case string:
+		if b, ok := right.(string); ok && op == "+" {
 			return r.concat(a, b)
 		}
-	}
-	if a, ok := left.(*List); ok && op == "+" {
-		if b, ok := right.(*List); ok {
-			err := r.make(16 * (len(a.Items) + len(b.Items)))
+	case *List:
+		if b, ok := right.(*List); ok && op == "+" {
+			err := r.charge(16 * (len(a.Items) + len(b.Items)))
 			if err != nil {
 				return nil, err
 			}
-			return &List{append(append([]Value{}, a.Items...), b.Items...)}, nil
+			return &List{slices.Concat(a.Items, b.Items)}, nil
+		}
+	case int64:
+		const sane = 1 << 31
+		if b, ok := right.(int64); ok && max(a, b) <= sane && min(a, b) >= -sane {
+			return calculate(op, a, b)
 		}
 	}
-	a, okA := left.(int64)
-	b, okB := right.(int64)
-	const sane = 1 << 31
-	if !okA || !okB || a > sane || a < -sane || b > sane || b < -sane {
-		return nil, unsupported("%s %s %s", kindOf(left), op, kindOf(right))
-	}
+	return nil, unsupported("%s %s %s", kindOf(left), op, kindOf(right))
+}
+
+func calculate(op string, a, b int64) (Value, error) {
 	switch op {
 	case "+":
 		return a + b, nil

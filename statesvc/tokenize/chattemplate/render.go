@@ -101,8 +101,8 @@ func (r *renderer) step(n int) error {
 	return nil
 }
 
-// make counts bytes before they are made.
-func (r *renderer) make(n int) error {
+// charge counts bytes before they are made.
+func (r *renderer) charge(n int) error {
 	r.made += n
 	if n < 0 || r.made > r.limits.Bytes {
 		return ErrTooMuch
@@ -137,19 +137,7 @@ func (r *renderer) node(n node, s *scope, out *strings.Builder) error {
 		}
 		return r.write(out, t)
 	case *ifNode:
-		for _, b := range n.branches {
-			if b.condition != nil {
-				v, err := r.eval(b.condition, s)
-				if err != nil {
-					return err
-				}
-				if !truthy(v) {
-					continue
-				}
-			}
-			return r.run(b.body, s, out)
-		}
-		return nil
+		return r.choose(n, s, out)
 	case *forNode:
 		return r.loop(n, s, out)
 	case *setNode:
@@ -167,8 +155,24 @@ func (r *renderer) node(n node, s *scope, out *strings.Builder) error {
 	return unsupported("a statement of type %T", n)
 }
 
+func (r *renderer) choose(n *ifNode, s *scope, out *strings.Builder) error {
+	for _, b := range n.branches {
+		if b.condition != nil {
+			v, err := r.eval(b.condition, s)
+			if err != nil {
+				return err
+			}
+			if !truthy(v) {
+				continue
+			}
+		}
+		return r.run(b.body, s, out)
+	}
+	return nil
+}
+
 func (r *renderer) write(out *strings.Builder, t string) error {
-	if err := r.make(len(t)); err != nil {
+	if err := r.charge(len(t)); err != nil {
 		return err
 	}
 	out.WriteString(t)

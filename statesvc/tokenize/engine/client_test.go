@@ -19,6 +19,7 @@ import (
 	"github.com/pointsman/pointsman/core/chat"
 	"github.com/pointsman/pointsman/statesvc/tokenize/engine"
 	"github.com/pointsman/pointsman/statesvc/tokenize/prompt"
+	"github.com/pointsman/pointsman/statesvc/tokenize/render"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -64,7 +65,7 @@ func TestQuestionsKeepTheClientsJSON(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, err := prompt.Read(tt.dialect, tt.body)
 			require.NoError(t, err)
-			got, err := engine.Question(&p)
+			got, err := engine.Question(&p, render.VLLM)
 			require.NoError(t, err)
 			require.Equal(t, tt.want, got)
 			require.True(t, gjson.Valid(got))
@@ -72,20 +73,30 @@ func TestQuestionsKeepTheClientsJSON(t *testing.T) {
 	}
 }
 
+func TestQuestionsToSGLang(t *testing.T) {
+	p, err := prompt.Read(chat.DialectChat, `{"model":"m","messages":[],"tools":[1],"tool_choice":"none","reasoning_effort":"low",`+
+		`"add_generation_prompt":false,"continue_final_message":true}`)
+	require.NoError(t, err)
+	got, err := engine.Question(&p, render.SGLang)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"model":"m","messages":[],"tools":[1],"continue_final_message":true,"reasoning_effort":"low","tool_choice":"none"}`, got)
+}
+
 func TestWhatCannotBeAsked(t *testing.T) {
 	for _, body := range []string{
 		`{"model":"m","messages":[],"documents":[{}]}`, `{"model":"m","messages":[],"tools":[{}],"tool_choice":"none"}`,
+		`{"model":"m","messages":[{"role":"assistant","reasoning_content":"x"}]}`,
 		`{"model":"m","messages":[],"truncate_prompt_tokens":5}`, `{"model":"m","messages":[],"reasoning_effort":"low"}`,
 	} {
 		p, err := prompt.Read(chat.DialectChat, body)
 		require.NoError(t, err)
-		_, err = engine.Question(&p)
+		_, err = engine.Question(&p, render.VLLM)
 		var not *engine.NotAskableError
 		require.ErrorAs(t, err, &not, body)
 	}
 	p, err := prompt.Read(chat.DialectCompletions, `{"model":"m","prompt":["a","b"]}`)
 	require.NoError(t, err)
-	_, err = engine.Question(&p)
+	_, err = engine.Question(&p, render.VLLM)
 	require.ErrorContains(t, err, "2 sequences")
 }
 

@@ -3,12 +3,14 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
 
 	"github.com/pointsman/pointsman/statesvc/tokenize/prompt"
+	"github.com/pointsman/pointsman/statesvc/tokenize/render"
 )
 
 // NotAskableError says which part of a request an engine's /tokenize has no member for.
@@ -20,7 +22,7 @@ func (e *NotAskableError) Error() string { return "/tokenize cannot be asked abo
 // Question writes the body of a /tokenize request, with the client's own JSON for every
 // member (field report D01). Text prompts of several sequences and token ids have no
 // question.
-func Question(p *prompt.Prompt) (string, error) {
+func Question(p *prompt.Prompt, of render.Engine) (string, error) {
 	var b strings.Builder
 	b.WriteByte('{')
 	if p.Facts.Model != "" {
@@ -28,6 +30,10 @@ func Question(p *prompt.Prompt) (string, error) {
 	}
 	switch {
 	case p.Messages != "":
+		if of == render.VLLM && strings.Contains(p.Messages, "reasoning_content") {
+			// vLLM's chats take it for reasoning, its questions leave it out.
+			return "", &NotAskableError{"reasoning_content"}
+		}
 		b.WriteString(`"messages":` + p.Messages)
 		if p.Tools != "" {
 			b.WriteString(`,"tools":` + p.Tools)
@@ -37,33 +43,46 @@ func Question(p *prompt.Prompt) (string, error) {
 	default:
 		return "", &NotAskableError{fmt.Sprintf("%d sequences", max(len(p.Texts), len(p.IDs)))}
 	}
-	for _, name := range []string{
-		"add_generation_prompt", "continue_final_message", "add_special_tokens", "chat_template", "chat_template_kwargs", "mm_processor_kwargs",
-	} {
-		if raw, ok := p.Members[name]; ok {
-			b.WriteString("," + strconv.Quote(name) + ":" + raw)
-		}
-	}
-	for name, raw := range p.Members {
-		if !expressible(p, name, raw) {
+	for _, name := range slices.Sorted(maps.Keys(p.Members)) {
+		ask, ok := member(p, of, name)
+		if !ok {
 			return "", &NotAskableError{name}
+		}
+		if ask {
+			b.WriteString("," + quote(name) + ":" + p.Members[name])
 		}
 	}
 	b.WriteByte('}')
 	return b.String(), nil
 }
 
-// expressible reports whether a member is asked about or changes nothing.
-func expressible(p *prompt.Prompt, name, raw string) bool {
+// member reports whether a member is asked about. One that changes the tokens and has
+// no place in the question makes it impossible.
+func member(p *prompt.Prompt, of render.Engine, name string) (ask, ok bool) {
+	if of == render.SGLang && p.Messages != "" {
+		return sglangMember(name)
+	}
 	switch name {
 	case "add_generation_prompt", "continue_final_message", "add_special_tokens", "chat_template", "chat_template_kwargs", "mm_processor_kwargs":
-		return true
+		return true, true
 	case "tool_choice":
-		return p.Tools == "" || raw != `"none"`
+		return false, p.Tools == "" || p.Members[name] != `"none"`
 	case "suffix", "echo":
-		return p.Messages != ""
+		return false, p.Messages != ""
 	}
-	return false
+	return false, false
+}
+
+// sglangMember is for chats: SGLang reads a question as a chat request, but for two
+// members that a chat request does not have and that mean something else in questions.
+func sglangMember(name string) (ask, ok bool) {
+	switch name {
+	case "continue_final_message", "chat_template_kwargs", "tool_choice", "reasoning_effort":
+		return true, true
+	case "add_generation_prompt", "add_special_tokens", "suffix", "echo", "mm_processor_kwargs":
+		return false, true
+	}
+	return false, false
 }
 
 // quote writes a JSON string.

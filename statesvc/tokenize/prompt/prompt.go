@@ -116,14 +116,16 @@ func Read(dialect chat.Dialect, body string) (Prompt, error) {
 // not count as use of its feature.
 func (p *Prompt) note(dialect chat.Dialect, name string, value gjson.Result) {
 	feature, ok := memberFeature(name)
-	if !ok || value.Type == gjson.Null {
+	if !ok {
 		return
 	}
-	byDefault := name == "continue_final_message" && value.Type == gjson.False ||
+	byDefault := value.Type == gjson.Null ||
+		name == "continue_final_message" && value.Type == gjson.False ||
 		name == "add_generation_prompt" && value.Type == gjson.True ||
 		name == "chat_template_kwargs" && value.Raw == "{}" ||
 		name == "echo" && value.Type == gjson.False
 	if byDefault {
+		delete(p.Members, name) // the last one counts
 		return
 	}
 	if p.Members == nil {

@@ -50,6 +50,14 @@ func TestWhatIsTokenized(t *testing.T) {
 	}
 }
 
+func TestTheLastOfTwoMembersCounts(t *testing.T) {
+	p, err := prompt.Read(chat.DialectChat, `{"model":"m","messages":[1],"messages":[2],"documents":[1],"documents":null,"t\u006fols":[3],"add_generation_prompt":false,"add_generation_prompt":true}`)
+	require.NoError(t, err)
+	require.Equal(t, "[2]", p.Messages)
+	require.Equal(t, "[3]", p.Tools)
+	require.Empty(t, p.Members)
+}
+
 func TestTextThatIsNone(t *testing.T) {
 	for _, content := range []string{`\ud800`, `\udc00`, `\ud800x`, `\ud800\ud800`, `\ud83d\u0041`, "\xff", `\\\ud800`} {
 		_, err := prompt.Read(chat.DialectChat, `{"model":"m","messages":[{"content":"`+content+`"}]}`)

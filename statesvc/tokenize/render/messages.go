@@ -13,6 +13,7 @@ import (
 type conversation struct {
 	*Renderer
 	features prompt.Features // that the messages use
+	answers  int             // of tools
 }
 
 func (c *conversation) messages(raw string) (*chattemplate.List, error) {
@@ -57,6 +58,7 @@ func (c *conversation) message(m gjson.Result) (*chattemplate.Dict, error) {
 	case "system", "user", "assistant":
 	case "tool":
 		c.features |= prompt.Tools
+		c.answers++
 	default:
 		return nil, refuse("a message of the role %.40q", role)
 	}

@@ -2,6 +2,7 @@ package render
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -53,7 +54,7 @@ type Renderer struct {
 // of its own file, chat_template.jinja, goes before that of the configuration; it is
 // empty without one. The error names what is not done.
 func New(config []byte, template string, engine Engine) (*Renderer, error) {
-	if !gjson.ValidBytes(config) {
+	if !json.Valid(config) {
 		return nil, refuse("tokenizer_config.json is not valid JSON")
 	}
 	parsed := gjson.ParseBytes(config)
@@ -68,7 +69,7 @@ func New(config []byte, template string, engine Engine) (*Renderer, error) {
 	if r.template, err = chattemplate.Compile(template); err != nil {
 		return nil, fmt.Errorf("compile chat template: %w", err)
 	}
-	r.content = r.template.ContentLoop()
+	r.content = r.contentLoop(template)
 	for _, name := range []string{"bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token", "mask_token"} {
 		v := parsed.Get(name)
 		if v.IsObject() {
@@ -79,6 +80,19 @@ func New(config []byte, template string, engine Engine) (*Renderer, error) {
 		}
 	}
 	return r, nil
+}
+
+// contentLoop tells the form of content that the engine gives to the template. SGLang
+// takes every template that speaks of media for one that goes through parts.
+func (r *Renderer) contentLoop(source string) chattemplate.ContentLoop {
+	if r.engine == SGLang {
+		for _, word := range []string{"image", "audio", "video", "vision"} {
+			if strings.Contains(source, word) {
+				return chattemplate.ContentParts
+			}
+		}
+	}
+	return r.template.ContentLoop()
 }
 
 // configured gives the template of a configuration: a string, or the one named
@@ -120,6 +134,14 @@ func (r *Renderer) Render(ctx context.Context, p *prompt.Prompt) (Text, error) {
 	}
 	if (c.features&prompt.Tools != 0 || tools != nil) && r.byTool {
 		return Text{}, refuse("another template is for requests with tools")
+	}
+	if r.engine == SGLang {
+		err = c.asSGLang(messages, settings.carryOn)
+	} else {
+		err = asVLLM(messages)
+	}
+	if err != nil {
+		return Text{}, err
 	}
 	end := ending{}
 	if settings.carryOn {
@@ -165,10 +187,10 @@ func (r *Renderer) settings(p *prompt.Prompt) (settings, error) {
 		v := gjson.Parse(raw)
 		switch name {
 		case "add_generation_prompt":
-			if r.engine == SGLang || !v.IsBool() {
+			if !v.IsBool() {
 				return s, refuse("add_generation_prompt")
 			}
-			s.generate = v.Bool()
+			s.generate = v.Bool() || r.engine == SGLang // whose chats have no such member
 		case "continue_final_message":
 			if !v.IsBool() {
 				return s, refuse("continue_final_message")
@@ -188,8 +210,8 @@ func (r *Renderer) settings(p *prompt.Prompt) (settings, error) {
 				return s, refuse("reasoning_effort")
 			}
 		case "tool_choice":
-			if p.Tools != "" && raw == `"none"` {
-				return s, refuse("tool_choice none with tools")
+			if p.Tools != "" && (raw == `"none"` || r.engine == SGLang && raw != `"auto"` && raw != `"required"`) {
+				return s, refuse("tool_choice %.40s with tools", raw)
 			}
 		case "mm_processor_kwargs": // of no use without media, which are refused
 		default:

@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,18 +47,23 @@ func TestWaysOfTheEngines(t *testing.T) {
 		},
 		{
 			name: "no generation prompt", members: `"messages":[` + hi + `],"add_generation_prompt":false`,
-			vllm:      render.Text{Text: begin + "user\nhi<|im_end|>\n"},
-			refusedBy: map[render.Engine]bool{render.SGLang: true},
+			vllm:   render.Text{Text: begin + "user\nhi<|im_end|>\n"},
+			sglang: render.Text{Text: begin + "user\nhi<|im_end|>\n" + ask},
 		},
 		{
 			name: "continued", members: `"messages":[` + hi + `,` + said + `],"continue_final_message":true,"add_generation_prompt":false`,
-			vllm:      render.Text{Text: begin + "user\nhi<|im_end|>\n" + ask + "<think>\n\n</think>\n\nYes. "},
-			refusedBy: map[render.Engine]bool{render.SGLang: true},
+			vllm:   render.Text{Text: begin + "user\nhi<|im_end|>\n" + ask + "<think>\n\n</think>\n\nYes. "},
+			sglang: render.Text{Text: begin + "user\nhi<|im_end|>\n" + ask, Then: "Yes. "},
 		},
 		{
 			name: "continued by SGLang", members: `"messages":[` + hi + `,` + said + `],"continue_final_message":true`,
 			sglang:    render.Text{Text: begin + "user\nhi<|im_end|>\n" + ask, Then: "Yes. "},
 			refusedBy: map[render.Engine]bool{render.VLLM: true},
+		},
+		{
+			name: "assistant last", members: `"messages":[` + hi + `,` + said + `]`,
+			vllm:   render.Text{Text: begin + "user\nhi<|im_end|>\n" + ask + "<think>\n\n</think>\n\nYes. <|im_end|>\n" + ask},
+			sglang: render.Text{Text: begin + "user\nhi<|im_end|>\n" + begin + "user\nYes. <|im_end|>\n" + ask},
 		},
 		{
 			name: "arguments of the template", members: `"messages":[` + hi + `],"chat_template_kwargs":{"enable_thinking":false}`,
@@ -101,7 +107,7 @@ func TestToolsAreWrittenAsTheEnginesClassesDo(t *testing.T) {
 	require.Contains(t, got.Text, `<tools>`+"\n"+`{"type": "function", "function": {"name": "f", "description": "d <é>", "parameters": {"z": 1, "a": []}}}`+"\n</tools>")
 	got, err = text(t, renderer(t, "qwen3", render.SGLang), `"messages":[`+hi+`],"tools":[`+tool+`]`)
 	require.NoError(t, err)
-	require.Contains(t, got.Text, `{"description": "d <é>", "name": "f", "parameters": {"z": 1, "a": []}, "strict": false}`)
+	require.Contains(t, got.Text, `{"type": "function", "function": {"parameters": {"z": 1, "a": []}, "description": "d <é>", "name": "f"}, "defer_loading": null}`)
 }
 
 func TestWhatIsNotDoneAlikeIsRefused(t *testing.T) {
@@ -120,6 +126,7 @@ func TestWhatIsNotDoneAlikeIsRefused(t *testing.T) {
 		`"messages":[` + hi + `],"tools":{}`,
 		`"messages":[` + hi + `],"tools":[` + tool + `],"tool_choice":"none"`,
 		`"messages":[` + hi + `],"chat_template":"x"`,
+		`"messages":[{"role":"system","content":"x-anthropic-billing-header: cch=1\nx"}]`,
 		`"messages":[` + hi + `],"documents":[]`,
 		`"messages":[` + hi + `],"reasoning_effort":"low"`,
 		`"messages":[` + hi + `],"add_special_tokens":true`,
@@ -156,6 +163,8 @@ func TestFeaturesOfMessages(t *testing.T) {
 func TestTemplatesOfConfigurations(t *testing.T) {
 	_, err := render.New([]byte(`{`), "", render.VLLM)
 	require.ErrorContains(t, err, "not valid JSON")
+	_, err = render.New([]byte(strings.Repeat("[", 16<<20)), "", render.VLLM)
+	require.ErrorContains(t, err, "not valid JSON")
 	_, err = render.New([]byte(`{}`), "", render.VLLM)
 	require.ErrorContains(t, err, "no chat template")
 
@@ -176,6 +185,16 @@ func TestTemplatesOfConfigurations(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, got.Text)
 	}
+	r, err = render.New([]byte(`{}`), "{# image #}{% for m in messages %}{{ m.role if m.content is string else m.content|length }}{% endfor %}", render.SGLang)
+	require.NoError(t, err)
+	got, err = text(t, r, `"messages":[`+hi+`,{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"tool","content":[{"type":"text","text":"x"}]}]`)
+	require.NoError(t, err)
+	r, err = render.New([]byte(`{}`), loop, render.VLLM)
+	require.NoError(t, err)
+	vllm, err := text(t, r, `"messages":[{"role":"tool","content":[{"type":"text","text":"x"},{"type":"text","text":"y"}]},{"role":"tool","content":"x"}]`)
+	require.NoError(t, err)
+	require.Equal(t, "SS", vllm.Text, "vLLM gives text for tools")
+	require.Equal(t, "user1tool", got.Text, "SGLang gives parts to a template that speaks of images, but text for tools")
 	r, err = render.New([]byte(`{}`), "{% for m in messages %}{% set content = m.content %}{% for c in content %}{{ c }}{% endfor %}{% endfor %}", render.VLLM)
 	require.NoError(t, err)
 	_, err = text(t, r, `"messages":[{"role":"user","content":[{"type":"text","text":"x"}]}]`)

@@ -6,8 +6,8 @@ import (
 	"github.com/pointsman/pointsman/statesvc/tokenize/chattemplate"
 )
 
-// tools gives templates the tools in the order in which the engine's own classes write
-// a function. A tool is taken only if it has just the members whose writing does not
+// tools gives templates the tools as the engine's own classes write them (vLLM 0.32,
+// SGLang 0.5.23; a release that does otherwise is found by comparing). A tool is taken only if it has just the members whose writing does not
 // depend on the engine's release.
 func (r *Renderer) tools(raw string) (chattemplate.Value, error) {
 	if raw == "" {
@@ -46,24 +46,20 @@ func (r *Renderer) tool(raw gjson.Result) (chattemplate.Value, error) {
 	if !ok || kind != "function" || function.Len() != 3 {
 		return nil, refuse("a tool that has not just name, description and parameters")
 	}
-	order := []string{"name", "description", "parameters"}
-	if r.engine == SGLang {
-		order = []string{"description", "name", "parameters"}
-	}
 	written := chattemplate.NewDict()
-	for _, key := range order {
+	for _, key := range []string{"name", "description", "parameters"} {
 		member, ok := function.Get(key)
 		if !ok {
 			return nil, refuse("a tool that has not just name, description and parameters")
 		}
 		written.Set(key, member)
 	}
-	if r.engine == SGLang {
-		written.Set("strict", false)
-		return written, nil
-	}
 	out := chattemplate.NewDict()
 	out.Set("type", kind)
 	out.Set("function", written)
+	if r.engine == SGLang { // keeps the client's order within a function
+		out.Set("function", function)
+		out.Set("defer_loading", nil)
+	}
 	return out, nil
 }
