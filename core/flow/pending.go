@@ -58,8 +58,8 @@ func (r *Request) expects(l *lookup) bool {
 func (r *Request) expected(l *lookup) bool {
 	r.lookAhead()
 	var most uint64
-	for _, id := range r.ctx.pending.table.Holders() {
-		if w := r.ctx.Fleet.Member(id); w != nil {
+	for _, sent := range r.ctx.pending.table.Holders() {
+		if w := r.ctx.Fleet.Member(sent.ID); w != nil { // in its present life
 			most = max(most, r.pendingDepth(l, w))
 		}
 	}

@@ -71,7 +71,7 @@ func (p *Pending) Depth(w *core.Worker) uint64 { return p.table.Depth(w) }
 
 // Holders are the engines that were sent some of the prompt last looked up, those of
 // a former life included. It is valid until the next lookup.
-func (p *Pending) Holders() []core.WorkerID { return p.table.Holders() }
+func (p *Pending) Holders() []*core.Worker { return p.table.Holders() }
 
 // Entries counts the entries in use, Bytes what all of it takes of memory.
 func (p *Pending) Entries() int { return p.table.Entries() }

@@ -81,7 +81,7 @@ func (r *run) printOutcome(e *exchange, s *State) bool {
 		}
 		to := strings.Join(r.engines(s), ", then ")
 		if s.Rank != "" {
-			to += " rank " + s.Rank
+			to += ", rank " + s.Rank
 		}
 		r.line(e.id, "dispatch", to)
 	default:
