@@ -24,13 +24,13 @@ local finds 2 holders of 100 blocks
 request r1 at=2s input=4000
 ----
 r1 all       picks B by cache_candidate of 2, holding 3600 tokens by local, uncertain, rank 0
-r1 dispatch  B rank 0
+r1 dispatch  B, rank 0
 
 # What a client says of ranks does not reach an engine, which the client did not choose.
 request r2 input=4000 header=(x-data-parallel-rank,7)
 ----
 r2 all       picks B by cache_candidate of 2, holding 3600 tokens by local, uncertain, rank 0
-r2 dispatch  B rank 0
+r2 dispatch  B, rank 0
 
 # An engine of one rank is told nothing.
 kv blocks=100
@@ -72,4 +72,4 @@ local finds 1 holder of 100 blocks
 request r5 at=10s input=4000
 ----
 r5 all       picks A by cache_candidate of 2, holding 3600 tokens by local, rank 1
-r5 dispatch  A, then B rank 1
+r5 dispatch  A, then B, rank 1
