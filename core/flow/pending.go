@@ -63,9 +63,11 @@ func (r *Request) expected(l *lookup) bool {
 			most = max(most, r.pendingDepth(l, w))
 		}
 	}
-	if !l.noted && most > l.deepest() {
+	if !l.noted { // later picks of the request find its own prompt as well
 		l.noted = true
-		r.ctx.Counters.add(PendingPrefixes)
+		if most > l.deepest() {
+			r.ctx.Counters.add(PendingPrefixes)
+		}
 	}
 	return most > 0
 }

@@ -191,6 +191,16 @@ func TestPending_needs_a_whole_selection(t *testing.T) {
 	require.Equal(t, entries, m.pending.table.Entries())
 }
 
+// A spare engine is picked once the request itself is pending; that is no hit.
+func TestPending_counts_each_lookup_once(t *testing.T) {
+	m := remembering(t, `"transport_retry":true,`+byIndex(""), engines(4)...)
+	r, _ := m.goes(short(), miss)
+	require.Equal(t, 2, r.spares)
+	require.Zero(t, m.Counters[PendingPrefixes])
+	m.goes(short(), miss)
+	require.Equal(t, uint64(1), m.Counters[PendingPrefixes])
+}
+
 func TestPending_only_where_the_index_is_asked(t *testing.T) {
 	require.Nil(t, remembering(t, byHistory, engines(1)...).pending)
 	require.Nil(t, remembering(t, oneBucket, engines(1)...).pending)

@@ -102,7 +102,7 @@ func outcomeOf(l *wire.Lookup) policy.LookupOutcome {
 type lookup struct {
 	wire.Lookup
 	finger int  // where the last depth was found
-	noted  bool // as one that what is pending says more of
+	noted  bool // it was counted whether what is pending says more
 }
 
 // counts reports whether the answer is one: what the source knows of the prompt, or
