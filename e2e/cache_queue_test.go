@@ -6,36 +6,27 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/pointsman/pointsman/hostsim/fakes"
 	"github.com/stretchr/testify/require"
 )
 
-// An engine with a queue loses the requests whose prefix it holds, and gets them back.
-func TestCache_queue_gate_takes_requests_away_and_gives_them_back(t *testing.T) {
-	engines := caching(fakes.VLLM, 4)
-	for i := range engines {
-		engines[i].Slots, engines[i].DecodePerToken = 2, time.Millisecond
+// cacheQueue: an engine with a queue loses the requests whose prefix it holds, and gets
+// them back.
+func cacheQueue(r *rig) {
+	busy := r.engine(1)
+	const lap = 6
+	n := 0
+	home := func() int { // how many requests of a lap come to the engine, which alone holds their prefixes
+		n++
+		return r.homes(busy, lap, fmt.Sprint("lap", n, "-"))[busy.Name()]
 	}
-	for _, h := range oneEnvoy() {
-		t.Run(h.name, func(t *testing.T) {
-			r := caches(t, h, cachePolicy(`, "worker_queue_limit": 2`), engines)
-			busy := r.engine(1)
-			const lap = 6
-			n := 0
-			home := func() int { // how many requests of a lap come to the engine, which alone holds their prefixes
-				n++
-				return r.homes(busy, lap, fmt.Sprint("lap", n, "-"))[busy.Name()]
-			}
-			require.Equal(t, lap, home())
-			r.jam(busy)
-			r.inTheEnd(func() bool { return home() == 0 }, "requests are still sent to an engine with a queue")
-			busy.StuckMetrics(false)
-			r.inTheEnd(func() bool { return home() == lap }, "requests do not come back")
-		})
-	}
+	require.Equal(r.t, lap, home())
+	r.jam(busy)
+	r.inTheEnd(func() bool { return home() == 0 }, "requests are still sent to an engine with a queue")
+	busy.StuckMetrics(false)
+	r.inTheEnd(func() bool { return home() == lap }, "requests do not come back")
 }
 
 // homes counts the engines that n requests go to whose prefixes, named by a tag, one
@@ -78,7 +69,7 @@ func (r *rig) jam(e *fakes.Engine) {
 	ctx, leave := context.WithCancel(context.Background())
 	var clients sync.WaitGroup
 	e.SlowBy(1e9)
-	for i := range 6 {
+	for i := range e.Config().Slots + 4 {
 		clients.Go(func() { r.direct(ctx, e, turnBody(r.t, "", fmt.Sprint("jam ", i))) })
 	}
 	r.eventually(func() bool {

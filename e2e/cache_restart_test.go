@@ -6,41 +6,34 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"testing"
 
 	"github.com/pointsman/pointsman/hostsim/fakes"
 	"github.com/stretchr/testify/require"
 )
 
-// A restarted engine holds nothing: neither what the index knew of it nor what the
-// filter has just sent it attracts requests any more.
-func TestCache_restart_forgets_at_once(t *testing.T) {
+// cacheRestart: a restarted engine holds nothing. Neither what the index knew of it nor
+// what the filter has just sent it attracts requests any more.
+func cacheRestart(r *rig) {
+	t, lost := r.t, r.engine(2)
 	const prefixes = 12
-	for _, h := range oneEnvoy() {
-		t.Run(h.name, func(t *testing.T) {
-			r := caches(t, h, cachePolicy(""), caching(fakes.VLLM, 4), `,"pending_prefix_ms":60000`)
-			lost := r.engine(2)
-			system := func(i int) string { return prefixOf("p", i) }
-			require.Equal(t, map[string]int{lost.Name(): prefixes}, r.homes(lost, prefixes, "p"))
-			require.NotZero(t, r.held(lost, turnBody(t, system(0), "third")))
-			generation := r.generation(lost)
-			lost.Stop()
-			require.NoError(t, lost.Start(""))
-			r.eventually(func() bool { return r.generation(lost) > generation }, "the restart is not seen")
-			for i := range prefixes {
-				require.Zero(t, r.held(lost, turnBody(t, system(i), "third")), "prefix %d", i)
-			}
-			r.awaitSynced()
-			used := map[string]int{}
-			for i := range prefixes {
-				a := r.fresh([]byte(turnBody(t, system(i), "third")))
-				require.Equal(t, http.StatusOK, a.status, a.body)
-				require.Zero(t, usageOf(t, a).PromptTokensDetails.CachedTokens)
-				used[a.worker()]++
-			}
-			require.Greater(t, len(used), 1, "all still go to one engine: %v", used)
-		})
+	require.Equal(t, map[string]int{lost.Name(): prefixes}, r.homes(lost, prefixes, "lost"))
+	require.NotZero(t, r.held(lost, turnBody(t, prefixOf("lost", 0), "third")))
+	generation := r.generation(lost)
+	lost.Stop()
+	require.NoError(t, lost.Start(""))
+	r.eventually(func() bool { return r.generation(lost) > generation }, "the restart is not seen")
+	for i := range prefixes {
+		require.Zero(t, r.held(lost, turnBody(t, prefixOf("lost", i), "third")), "prefix %d", i)
 	}
+	r.awaitSynced()
+	used := map[string]int{}
+	for i := range prefixes {
+		a := r.fresh([]byte(turnBody(t, prefixOf("lost", i), "third")))
+		require.Equal(t, http.StatusOK, a.status, a.body)
+		require.Zero(t, usageOf(t, a).PromptTokensDetails.CachedTokens)
+		used[a.worker()]++
+	}
+	require.Greater(t, len(used), 1, "all still go to one engine: %v", used)
 }
 
 // held is how many tokens of a chat the index finds at an engine.
