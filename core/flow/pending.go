@@ -15,8 +15,8 @@ import (
 // of those events is asked, on top of what that says.
 type pending struct {
 	table  *history.Pending
-	looked *Request // whose prompt the table looked up last
-	at     core.Instant
+	looked *Request     // whose prompt the table looked up last
+	at     core.Instant // of that lookup
 }
 
 // newPending makes one for prompts that count so long; nil for no time.
