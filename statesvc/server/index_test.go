@@ -46,6 +46,8 @@ func (f *followed) Engines() []pump.Engine {
 	}
 }
 
+func (f *followed) Ranks(string) int { return 1 }
+
 func (f *followed) Trust(worker string) (zmqsub.Trust, string) {
 	if worker == "a" {
 		return zmqsub.TrustFull, "none"
