@@ -31,7 +31,7 @@ type Result struct {
 
 // Match implements Matcher. Engines of other models are among the matches when they hold
 // the same tokens: the caller asks about the candidates it has. What is known of a rank
-// without trust is left out, but not what was credited to it.
+// without trust is left out.
 func (p *Pump) Match(prompt kvindex.Prompt, r *Result) {
 	p.index.Match(prompt, &r.index)
 	r.Matches = r.Matches[:0]
@@ -41,10 +41,7 @@ func (p *Pump) Match(prompt kvindex.Prompt, r *Result) {
 			m.Trust, m.Reason = v.(*rank).trust()
 		}
 		if m.Trust == zmqsub.TrustNone {
-			if m.Pending == 0 {
-				continue
-			}
-			m.Match = kvindex.Match{Owner: m.Owner, Pending: m.Pending, Certain: true}
+			continue
 		}
 		r.Matches = append(r.Matches, m)
 	}

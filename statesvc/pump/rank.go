@@ -29,12 +29,13 @@ type rank struct {
 	counts EventCounts
 }
 
-// EventCounts are what a rank's batches held. They only grow.
+// EventCounts are what a rank's batches held. They only grow. What was left out has
+// the names of the metrics.
 type EventCounts struct {
 	Events      uint64 `json:"events"`
 	Cleared     uint64 `json:"cleared"`     // events that emptied the cache
 	NotMsgpack  uint64 `json:"not_msgpack"` // batches that cannot be taken apart
-	NotBatch    uint64 `json:"not_batch"`
+	NotBatch    uint64 `json:"not_a_batch"`
 	Malformed   uint64 `json:"malformed"` // events left out, by why
 	UnknownKind uint64 `json:"unknown_kind"`
 	TooLarge    uint64 `json:"too_large"`

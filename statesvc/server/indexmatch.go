@@ -40,7 +40,6 @@ type matchEntry struct {
 	Within    tierDepths `json:"within"`
 	AtMost    int        `json:"at_most"`
 	Certain   bool       `json:"certain"`
-	Pending   int        `json:"pending"`
 	Trust     string     `json:"trust"`
 	Reason    string     `json:"reason"`
 }
@@ -111,6 +110,6 @@ func match(m *pump.Match) matchEntry {
 	return matchEntry{
 		Worker: m.Owner.Worker, Rank: m.Owner.Rank, BlockSize: m.BlockSize, Blocks: m.Blocks, Tokens: m.Tokens,
 		Within: tierDepths{Device: m.Within[0], Host: m.Within[1], Disk: m.Within[2], External: m.Within[3]},
-		AtMost: m.AtMost, Certain: m.Certain, Pending: m.Pending, Trust: m.Trust.String(), Reason: m.Reason,
+		AtMost: m.AtMost, Certain: m.Certain, Trust: m.Trust.String(), Reason: m.Reason,
 	}
 }
