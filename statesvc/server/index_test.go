@@ -68,6 +68,19 @@ func withIndex(t *testing.T, change func(*config.Config)) *stage {
 	return newStageWith(t, change, func(o *server.Options) { o.Index = newFollowed() })
 }
 
+// The page says how far each engine's events are trusted, and where to read on; without
+// an index it says nothing of either.
+func TestServer_statusPageShowsTrust(t *testing.T) {
+	page := withIndex(t, nil).do(t, "GET", "/", nil).body
+	require.Contains(t, page, `<td class="full">full</td>`)
+	require.Contains(t, page, `<td class="none">none, no_source</td>`)
+	require.Contains(t, page, `href="/v1/index"`)
+	bare := newStage(t, nil).do(t, "GET", "/", nil).body
+	for _, absent := range []string{"KV events", "no_source", "/v1/index"} {
+		require.NotContains(t, bare, absent)
+	}
+}
+
 func TestServer_indexOverview(t *testing.T) {
 	s := withIndex(t, nil)
 	a := s.do(t, "GET", "/v1/index", nil)
