@@ -5,6 +5,7 @@ import (
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/bucket"
+	"github.com/pointsman/pointsman/core/policy"
 	"github.com/pointsman/pointsman/core/receipt"
 )
 
@@ -38,7 +39,9 @@ func (r *Request) dispatch(now core.Instant, chosen *bucket.Bucket, picked bucke
 	}
 	r.nameRequest(pick.Worker)
 	r.splice()
-	r.effects = append(r.effects, Effect{Kind: EffectRoute, Endpoint: r.endpoint(), Rank: r.receipt.Prefix.Rank})
+	r.effects = append(r.effects, Effect{
+		Kind: EffectRoute, Endpoint: r.endpoint(), Rank: r.receipt.Prefix.Rank, OwnsRank: r.receipt.Prefix.Source == policy.DefaultPrefixSource,
+	})
 	r.emit(EffectContinue)
 	r.emit(EffectReceipt)
 }

@@ -66,12 +66,15 @@ func TestKnown_rank(t *testing.T) {
 		effects := r.Step(&Event{Kind: EventObserved, Call: call, Observed: &wire.ObserveReply{Lookups: []wire.Lookup{l}}})
 		require.Equal(t, EffectRoute, effects[0].Kind)
 		require.Equal(t, tt.want, effects[0].Rank, tt.name)
+		require.True(t, effects[0].OwnsRank, tt.name)
 	}
 	m := remembering(t, `"transport_retry":true,`+byIndex(""), engines(4)...)
 	r, _ := m.goes(short(), hit(wire.Depth{Worker: "e1", Blocks: 1600, Rank: core.Known(1)}))
 	require.Equal(t, core.Known(1), r.Receipt().Prefix.Rank, "spare engines change nothing")
 	m = remembering(t, oneBucket, engines(1)...)
 	require.Zero(t, m.routed().Receipt().Prefix)
+	_, effects := m.chat(`{"model":"m"}`)
+	require.False(t, effects[0].OwnsRank, "ranks are between client and engine")
 }
 
 // Unavailable is no miss: it is counted apart, and routed by load. Invalid is an error.

@@ -73,3 +73,14 @@ request r5 at=10s input=4000
 ----
 r5 all       picks A by cache_candidate of 2, holding 3600 tokens by local, rank 1
 r5 dispatch  A, then B, rank 1
+
+# Where nobody looks at ranks, they are between the client and its engine.
+config
+{"models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "round_robin"}}}}]}}}
+----
+1 model, 1 bucket
+
+request r6 at=20s input=4000 header=(x-data-parallel-rank,7)
+----
+r6 all       picks A by round_robin of 2
+r6 dispatch  A, rank 7

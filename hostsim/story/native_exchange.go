@@ -30,9 +30,12 @@ func (e *nativeExchange) step(ev *flow.Event) {
 		case flow.EffectContinue:
 			e.state.Held = false
 		case flow.EffectRoute:
-			e.state.Endpoint, e.state.Rank = effect.Endpoint, ""
-			if effect.Rank.Known {
+			e.state.Endpoint = effect.Endpoint
+			switch {
+			case effect.Rank.Known:
 				e.state.Rank = strconv.FormatUint(effect.Rank.N, 10)
+			case effect.OwnsRank:
+				e.state.Rank = ""
 			}
 		case flow.EffectRespond:
 			e.answer(&effect.Response)

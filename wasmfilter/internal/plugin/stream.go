@@ -3,7 +3,6 @@ package plugin
 import (
 	"strings"
 
-	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/fleet"
 	"github.com/pointsman/pointsman/core/flow"
 	"github.com/pointsman/pointsman/wasmfilter/internal/abi"
@@ -201,7 +200,7 @@ func (s *stream) perform(effects []flow.Effect, outside bool) {
 			}
 		case flow.EffectRoute:
 			s.route(e.Endpoint)
-			s.pin(e.Rank)
+			s.pin(e)
 		case flow.EffectWorker:
 			s.nameWorker(e.Text)
 		case flow.EffectRespond:
@@ -255,14 +254,14 @@ func (s *stream) route(endpoint string) {
 	}
 }
 
-// pin names the rank to the engine. Where the engine is to choose, a client's word for
-// it goes: the client does not know which engine it comes to.
-func (s *stream) pin(rank core.Count) {
+// pin names the rank to the engine. Where ranks are the router's business, a client's
+// word for one goes: the client does not know which engine it comes to.
+func (s *stream) pin(e *flow.Effect) {
 	var err error
 	switch {
-	case rank.Known:
-		err = host.SetRank(rank.N)
-	case s.ranked:
+	case e.Rank.Known:
+		err = host.SetRank(e.Rank.N)
+	case e.OwnsRank && s.ranked:
 		err = host.RemoveRank()
 	}
 	if err != nil {
