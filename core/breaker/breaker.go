@@ -27,6 +27,11 @@ type Config struct {
 	CoolDown  int64  // milliseconds an open breaker refuses before it half-opens
 }
 
+// Effective gives the settings with defaults filled in.
+func (c Config) Effective() Config {
+	return Config{Threshold: c.threshold(), CoolDown: int64(c.coolDown())}
+}
+
 func (c Config) threshold() uint32 {
 	if c.Threshold == 0 {
 		return DefaultThreshold

@@ -55,7 +55,7 @@ func TestBucket_decision_does_not_allocate(t *testing.T) {
 }
 
 func BenchmarkDecision(b *testing.B) {
-	for _, n := range []int{4, 64, 1000} {
+	for _, n := range []int{10, 100, 1000, 10_000} {
 		b.Run(fmt.Sprintf("workers=%d/shape=pd/policy=power_of_two", n), func(b *testing.B) {
 			fleet, r := pairScene(b, n)
 			req := coretest.Request(1)

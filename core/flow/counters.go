@@ -41,6 +41,7 @@ const (
 	HistoryShared      // conversations taken over from another context of the proxy
 	HistoryImported    // runs taken over from syncs
 	HistoryDropped     // boundaries that no sync had room for
+	PendingPrefixes    // lookups in which what was sent lately said more than the index
 	firstAnswer
 	firstPick  = firstAnswer + Counter(codeCount)
 	firstCache = firstPick + Counter(core.ReasonCount)
@@ -95,6 +96,7 @@ func (c Counter) Name() string {
 		HistoryShared:       "pointsman_history_shared_total",
 		HistoryImported:     "pointsman_history_imported_total",
 		HistoryDropped:      "pointsman_history_dropped_total",
+		PendingPrefixes:     "pointsman_pending_prefix_hits_total",
 	}[c]
 }
 

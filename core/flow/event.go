@@ -102,7 +102,11 @@ type Insertion struct {
 // Effect is one thing the host must do.
 type Effect struct {
 	Kind     EffectKind
-	Endpoint string   // EffectRoute and EffectAbort: literal ip:port, in EffectRoute also several with commas between
+	Endpoint string // EffectRoute and EffectAbort: literal ip:port, in EffectRoute also several with commas between
+	// Rank, of EffectRoute, is the data-parallel rank that the engine is to use, unknown to
+	// leave it to the engine. With OwnsRank a client's word for it must not pass.
+	Rank     core.Count
+	OwnsRank bool
 	Text     string   // EffectWorker, EffectAbort
 	Response Response // EffectRespond
 	Fault    error    // EffectFault: may name engines, so it is never sent to a client

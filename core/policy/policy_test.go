@@ -228,7 +228,7 @@ func TestE07_each_cause_is_distinct(t *testing.T) {
 }
 
 func BenchmarkPick(b *testing.B) {
-	for _, n := range []int{4, 64, 1000} {
+	for _, n := range []int{10, 100, 1000, 10_000} {
 		engines := coretest.Workers(n)
 		loads := &coretest.Loads{}
 		for i, w := range engines {

@@ -22,7 +22,9 @@ func refusedKey(key string) (refusal, bool) {
 		}
 	}
 	switch name {
-	case "ttft_slo", "tps_slo", "sampling":
+	case "policy":
+		return refusal{"belongs to a group, or to a model for all its groups", `write it into "plain", "prefill" or "decode", or into "models": {"<name>": {...}}`}, true
+	case "ttft_slo", "tps_slo", "sampling", "prefill_policy", "decode_policy":
 		return refusal{"belongs to a model", `write it into "models": {"<name>": {...}}`}, true
 	case "ttft_ms", "tokens_per_second":
 		return refusal{"belongs to a bucket", `write it into "buckets": [{...}]`}, true
@@ -81,7 +83,6 @@ func renamedKeys() map[string]refusal {
 		"min_input_tokens":   renamed(`"limits": {"min": ...}`),
 		"max_input_tokens":   renamed(`"limits": {"max": ...}`),
 		"power_of_n_choices": renamed(`"choices" in the policy`),
-		"decode_policy":      renamed(`"groups": {"pd": {"decode": {"policy": ...}}}`),
 		"bucket_config":      renamed(`"models": {"<name>": {"buckets": [...]}}`),
 		"cb_threshold":       renamed(`"breaker": {"threshold": ...}`),
 		"cb_cool_down_secs":  renamed(`"breaker": {"cool_down_ms": ...}, in milliseconds`),

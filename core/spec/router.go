@@ -188,7 +188,7 @@ func (r *Router) add(name string, m Model, h Handles) (err error) {
 func (r *Router) resolver(name string, m Model, h Handles) (*bucket.Resolver, error) {
 	buckets := make([]*bucket.Bucket, 0, len(m.Buckets))
 	for i := range m.Buckets {
-		b, err := r.bucket(name, &m.Buckets[i], h)
+		b, err := r.bucket(name, &m, &m.Buckets[i], h)
 		if err != nil {
 			return nil, err
 		}
@@ -208,8 +208,8 @@ func (r *Router) resolver(name string, m Model, h Handles) (*bucket.Resolver, er
 	return bucket.NewResolver(buckets, bucket.Preferences{TTFT: ttft, TPS: tps})
 }
 
-func (r *Router) bucket(model string, b *Bucket, h Handles) (*bucket.Bucket, error) {
-	groups, err := r.groups(model, b, h)
+func (r *Router) bucket(name string, m *Model, b *Bucket, h Handles) (*bucket.Bucket, error) {
+	groups, err := r.groups(name, m, b, h)
 	if err != nil {
 		return nil, fmt.Errorf("bucket %q: %w", b.ID, err)
 	}
@@ -220,24 +220,24 @@ func (r *Router) bucket(model string, b *Bucket, h Handles) (*bucket.Bucket, err
 	return bucket.New(s)
 }
 
-func (r *Router) groups(model string, b *Bucket, h Handles) (bucket.Groups, error) {
+func (r *Router) groups(name string, m *Model, b *Bucket, h Handles) (bucket.Groups, error) {
 	if b.Groups.Plain != nil {
-		g, err := r.group(place{model, b.ID, core.StagePlain}, b.Groups.Plain, h)
+		g, err := r.group(place{name, b.ID, core.StagePlain}, m, b.Groups.Plain, h)
 		return bucket.Plain(g), err
 	}
 	if b.Groups.PD == nil || b.Groups.PD.Prefill == nil || b.Groups.PD.Decode == nil {
 		return nil, errors.New("groups are incomplete")
 	}
-	prefill, err := r.group(place{model, b.ID, core.StagePrefill}, b.Groups.PD.Prefill, h)
+	prefill, err := r.group(place{name, b.ID, core.StagePrefill}, m, b.Groups.PD.Prefill, h)
 	if err != nil {
 		return nil, fmt.Errorf("prefill: %w", err)
 	}
-	decode, err := r.group(place{model, b.ID, core.StageDecode}, b.Groups.PD.Decode, h)
+	decode, err := r.group(place{name, b.ID, core.StageDecode}, m, b.Groups.PD.Decode, h)
 	return bucket.PD(prefill, decode), err
 }
 
-func (r *Router) group(at place, g *Group, h Handles) (bucket.Group, error) {
-	p, err := r.newPolicy(at, g.Policy, h)
+func (r *Router) group(at place, m *Model, g *Group, h Handles) (bucket.Group, error) {
+	p, err := r.newPolicy(at, m.policyOf(at.stage, g), h)
 	if err != nil {
 		return bucket.Group{}, err
 	}

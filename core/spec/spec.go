@@ -110,6 +110,10 @@ type State struct {
 	// BindTimeoutMillis is how long a request waits for its new placement to be
 	// stored. After that it goes on unbound. Default 150.
 	BindTimeoutMillis *uint64 `json:"bind_timeout_ms"`
+	// PendingPrefixMillis is how long the source local takes an engine to hold what
+	// it was sent, before the engine itself says so. A burst of requests with one new
+	// prefix then stays together. Default 5000; 0 goes by what engines say alone.
+	PendingPrefixMillis *uint64 `json:"pending_prefix_ms"`
 }
 
 // Abort says how engines are told to end a request, which frees its place and its KV
@@ -177,6 +181,13 @@ type Model struct {
 	// Sampling holds requests to sampling parameters. Default: they are not looked
 	// at.
 	Sampling *Sampling `json:"sampling"`
+	// Policy is the policy of groups that have none of their own. A group's own
+	// policy replaces it whole: no setting of it is taken over. Each group has its
+	// own instance.
+	Policy *Policy `json:"policy"`
+	// PrefillPolicy and DecodePolicy stand in for Policy in the groups of one stage.
+	PrefillPolicy *Policy `json:"prefill_policy"`
+	DecodePolicy  *Policy `json:"decode_policy"`
 	// Buckets are tried in order of SLO preferences, capacity, rank and ID.
 	// Required.
 	Buckets []Bucket `json:"buckets"`
@@ -228,7 +239,8 @@ type Group struct {
 	// engines behind one of them, of those in worker_ids if both are set. Not set:
 	// any. An empty list: none.
 	WorkerServices *[]string `json:"worker_services"`
-	// Policy picks an engine. Required.
+	// Policy picks an engine. Default: that of the stage or the model; required
+	// where neither has one.
 	Policy *Policy `json:"policy"`
 }
 

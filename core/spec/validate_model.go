@@ -29,8 +29,9 @@ func (v *validator) model(name string, m Model) {
 		if slices.ContainsFunc(m.Buckets[:i], func(o Bucket) bool { return o.ID == b.ID && b.ID != "" }) {
 			v.add(path+".id", strconv.Quote(b.ID)+" stands twice", "give each bucket its own id")
 		}
-		v.bucket(path, name, b)
+		v.bucket(path, name, &m, b)
 	}
+	v.defaultPolicies(at, &m)
 }
 
 func (v *validator) tokens(at string, m *Model) {
@@ -60,7 +61,7 @@ func (v *validator) served(model string) bool {
 	return slices.ContainsFunc(v.cfg.Workers, func(w Worker) bool { return slices.Contains(w.Models, model) })
 }
 
-func (v *validator) bucket(at, model string, b *Bucket) {
+func (v *validator) bucket(at, name string, m *Model, b *Bucket) {
 	if strings.TrimSpace(b.ID) == "" {
 		v.add(at+".id", "is required", "name the bucket")
 	}
@@ -78,10 +79,10 @@ func (v *validator) bucket(at, model string, b *Bucket) {
 	if b.MaxContextTokens != nil && *b.MaxContextTokens == 0 {
 		v.add(at+".max_context_tokens", "0 fits no request", "leave it out for no bound")
 	}
-	v.groups(at+".groups", model, b.Groups)
+	v.groups(at+".groups", name, m, b.Groups)
 }
 
-func (v *validator) groups(at, model string, g Groups) {
+func (v *validator) groups(at, name string, m *Model, g Groups) {
 	switch {
 	case g.Plain != nil && g.PD != nil:
 		v.add(at, "has both plain and pd", "a bucket is one or the other: make two buckets")
@@ -89,36 +90,37 @@ func (v *validator) groups(at, model string, g Groups) {
 		v.add(at, "has neither plain nor pd", `write "plain": {"policy": ...}`)
 	}
 	if g.Plain != nil {
-		v.group(at+".plain", model, core.StagePlain, g.Plain)
+		v.group(at+".plain", name, m, core.StagePlain, g.Plain)
 	}
 	if g.PD == nil {
 		return
 	}
 	v.add(at+".pd", "prefill/decode dispatch is not in this version", `use "plain" groups`)
-	v.side(at+".pd.prefill", model, core.StagePrefill, g.PD.Prefill)
-	v.side(at+".pd.decode", model, core.StageDecode, g.PD.Decode)
+	v.side(at+".pd.prefill", name, m, core.StagePrefill, g.PD.Prefill)
+	v.side(at+".pd.decode", name, m, core.StageDecode, g.PD.Decode)
 }
 
-func (v *validator) side(at, model string, stage core.Stage, g *Group) {
+func (v *validator) side(at, name string, m *Model, stage core.Stage, g *Group) {
 	if g == nil {
 		v.add(at, "is required", "a pd bucket needs both prefill and decode")
 		return
 	}
-	v.group(at, model, stage, g)
+	v.group(at, name, m, stage, g)
 }
 
-func (v *validator) group(at, model string, stage core.Stage, g *Group) {
+func (v *validator) group(at, name string, m *Model, stage core.Stage, g *Group) {
 	if g.WorkerIDs != nil {
-		v.members(at+".worker_ids", model, stage, *g.WorkerIDs)
+		v.members(at+".worker_ids", name, stage, *g.WorkerIDs)
 	}
 	if g.WorkerServices != nil {
 		v.memberServices(at+".worker_services", *g.WorkerServices)
 	}
-	if g.Policy == nil {
-		v.add(at+".policy", "is required", `write "policy": {"type": "power_of_two"}`)
-		return
+	switch {
+	case g.Policy != nil:
+		v.policy(at+".policy", stage, g.Policy)
+	case m.policyOf(stage, g) == nil:
+		v.add(at+".policy", "is required", `write "policy": {"type": "power_of_two"}, here or for all groups in the model`)
 	}
-	v.policy(at+".policy", stage, g.Policy)
 }
 
 // members checks IDs against the static fleet. Without one, members are known

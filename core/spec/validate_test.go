@@ -115,7 +115,7 @@ func TestValidate_buckets(t *testing.T) {
 			`groups.pd.prefill: is required; a pd bucket needs both prefill and decode`,
 			`groups.pd.decode.policy.type: "legacy_host_affinity" is dropped; use power_of_two on decode groups`,
 		}},
-		{`"groups": {"plain": {}}`, []string{`groups.plain.policy: is required; write "policy": {"type": "power_of_two"}`}},
+		{`"groups": {"plain": {}}`, []string{`groups.plain.policy: is required; write "policy": {"type": "power_of_two"}, here or for all groups in the model`}},
 	} {
 		t.Run(tt.bucket, func(t *testing.T) {
 			for i := range tt.want {

@@ -45,7 +45,7 @@ func follow(t *testing.T, p *publisher, withReplay bool) *rig {
 	cfg, err := config.Parse([]byte(fmt.Sprintf(`version: 1
 listen: 127.0.0.1:0
 health: {interval_ms: 50}
-kv: {check_ms: 300, replay_timeout_ms: 500, pending_ms: 0}
+kv: {check_ms: 300, replay_timeout_ms: 500}
 shutdown: {drain_ms: 0}
 fleet: {static: [{id: e, address: %q}]}
 `, r.engine.Address())), func(string) string { return "" })
@@ -272,7 +272,7 @@ func TestPyzmq_badMessages(t *testing.T) {
 	r.converges()
 	r.eventually("counted", func(o overview) bool {
 		c := o.Engines[0].Streams[0].Counts
-		return c["bad_frames"] == 3 && c["bad_sequence"] == 3
+		return c["frame_count"] == 3 && c["sequence_frame"] == 3
 	})
 	// Batches in order that make no sense: the stream goes on, less trusted.
 	next := r.do(`{"do":"truth","most":0}`).Next
@@ -281,7 +281,7 @@ func TestPyzmq_badMessages(t *testing.T) {
 	}
 	r.eventually("counted", func(o overview) bool {
 		e := o.Engines[0].Streams[0].Events
-		return e["not_msgpack"]+e["not_batch"] >= 4
+		return e["not_msgpack"]+e["not_a_batch"] >= 4
 	})
 	// The publisher does not know them: the next look at it finds a process that is
 	// another, and what it has.

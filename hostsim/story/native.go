@@ -165,6 +165,7 @@ func (f *nativeFilter) Open(o Opening) Exchange {
 		value, _ := o.Headers.First(strings.ToLower(name))
 		return value
 	}
+	e.state.Rank = header("x-data-parallel-rank")
 	needs := f.flow.Needs()
 	ev := &flow.Event{
 		Kind: flow.EventHeaders, Now: f.now(), EndOfStream: o.End,

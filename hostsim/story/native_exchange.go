@@ -2,6 +2,7 @@ package story
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/pointsman/pointsman/core/fleet"
 	"github.com/pointsman/pointsman/core/flow"
@@ -30,6 +31,12 @@ func (e *nativeExchange) step(ev *flow.Event) {
 			e.state.Held = false
 		case flow.EffectRoute:
 			e.state.Endpoint = effect.Endpoint
+			switch {
+			case effect.Rank.Known:
+				e.state.Rank = strconv.FormatUint(effect.Rank.N, 10)
+			case effect.OwnsRank:
+				e.state.Rank = ""
+			}
 		case flow.EffectRespond:
 			e.answer(&effect.Response)
 			answered = true

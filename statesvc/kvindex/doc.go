@@ -4,7 +4,8 @@
 // hashes need not be computable; each owner's map from its hashes to nodes serves
 // parents and removals only.
 //
-// An Index holds one model. It is safe for concurrent use: Apply and the other
+// An Index holds the engines of all models: blocks are keyed by content, and whoever asks
+// knows which engines serve its model. It is safe for concurrent use: Apply and the other
 // mutations take turns, Match runs beside them and waits for at most one chunk of
 // blocks in one of 32 shards. It holds no goroutine.
 package kvindex

@@ -35,14 +35,14 @@ const DefaultMaxCopies = 16
 const (
 	// chunk is the blocks of one lock hold.
 	chunk = 256
-	// maxShapes bounds the block sizes and modes of one model: each costs a lookup
+	// maxShapes bounds the block sizes and modes of all engines: each costs a lookup
 	// one hashing of the prompt.
 	maxShapes = 16
 	// tick is the resolution of last uses.
 	tick = 100 * time.Millisecond
 )
 
-// Index is the prefixes of one model's engines.
+// Index is the prefixes of engines, of whatever models they are.
 type Index struct {
 	cfg     Config
 	keys    keys

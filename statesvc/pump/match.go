@@ -9,6 +9,8 @@ import (
 type Matcher interface {
 	// Match finds the depth per engine, rank and tier. r is reused.
 	Match(prompt kvindex.Prompt, r *Result)
+	// Ranks is how many data-parallel ranks of an engine are followed, 0 for none.
+	Ranks(worker string) int
 	// Trust tells of an engine without a match whether it holds nothing or nobody knows.
 	Trust(worker string) (zmqsub.Trust, string)
 }
@@ -29,7 +31,7 @@ type Result struct {
 
 // Match implements Matcher. Engines of other models are among the matches when they hold
 // the same tokens: the caller asks about the candidates it has. What is known of a rank
-// without trust is left out, but not what was credited to it.
+// without trust is left out.
 func (p *Pump) Match(prompt kvindex.Prompt, r *Result) {
 	p.index.Match(prompt, &r.index)
 	r.Matches = r.Matches[:0]
@@ -39,13 +41,23 @@ func (p *Pump) Match(prompt kvindex.Prompt, r *Result) {
 			m.Trust, m.Reason = v.(*rank).trust()
 		}
 		if m.Trust == zmqsub.TrustNone {
-			if m.Pending == 0 {
-				continue
-			}
-			m.Match = kvindex.Match{Owner: m.Owner, Pending: m.Pending, Certain: true}
+			continue
 		}
 		r.Matches = append(r.Matches, m)
 	}
+}
+
+// Ranks implements Matcher.
+func (p *Pump) Ranks(worker string) int {
+	p.mu.Lock()
+	f := p.engines[worker]
+	p.mu.Unlock()
+	if f == nil {
+		return 0
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.ranks)
 }
 
 // Trust implements Matcher: that of the engine's least trusted rank, with the reason.

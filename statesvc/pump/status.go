@@ -10,6 +10,11 @@ const (
 	reasonClaimed  = "endpoint_claimed" // another engine has the socket
 )
 
+// Distrusts names every reason why a rank may not be trusted fully.
+func Distrusts() []string {
+	return append(zmqsub.Distrusts(), reasonNoSource, reasonClaimed)
+}
+
 // Engine is one engine as the pump follows it.
 type Engine struct {
 	Worker string

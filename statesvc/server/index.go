@@ -52,7 +52,6 @@ type indexNumbers struct {
 	Unplaced    int64  `json:"unplaced"`
 	Owners      int    `json:"owners"`
 	Shapes      int    `json:"shapes"`
-	Pending     int    `json:"pending"`
 	ExtraCopies int64  `json:"extra_copies"`
 	Evicted     uint64 `json:"evicted"`
 }
@@ -112,7 +111,7 @@ func (s *Server) indexOverview(w http.ResponseWriter, r *http.Request) {
 	n := x.Stats()
 	view := indexView{Index: indexNumbers{
 		Bytes: n.Bytes, Blocks: n.Nodes, Entries: n.Entries, Unplaced: n.Unplaced, Owners: n.Owners, Shapes: n.Shapes,
-		Pending: n.Pending, ExtraCopies: n.ExtraCopies, Evicted: n.Evicted,
+		ExtraCopies: n.ExtraCopies, Evicted: n.Evicted,
 	}, Engines: []engineEntry{}}
 	groups := map[kvindex.Owner][]occupancyEntry{}
 	for _, o := range x.Occupancies(nil) {

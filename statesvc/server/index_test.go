@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -45,6 +46,8 @@ func (f *followed) Engines() []pump.Engine {
 	}
 }
 
+func (f *followed) Ranks(string) int { return 1 }
+
 func (f *followed) Trust(worker string) (zmqsub.Trust, string) {
 	if worker == "a" {
 		return zmqsub.TrustFull, "none"
@@ -64,6 +67,28 @@ func (f *followed) Match(p kvindex.Prompt, r *pump.Result) {
 func withIndex(t *testing.T, change func(*config.Config)) *stage {
 	t.Helper()
 	return newStageWith(t, change, func(o *server.Options) { o.Index = newFollowed() })
+}
+
+// The manual's table has every reason.
+func TestServer_everyDistrustIsDocumented(t *testing.T) {
+	manual, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	for _, reason := range pump.Distrusts() {
+		require.Contains(t, string(manual), "`"+reason+"`")
+	}
+}
+
+// The page says how far each engine's events are trusted, and where to read on; without
+// an index it says nothing of either.
+func TestServer_statusPageShowsTrust(t *testing.T) {
+	page := withIndex(t, nil).do(t, "GET", "/", nil).body
+	require.Contains(t, page, `<td class="full">full</td>`)
+	require.Contains(t, page, `<td class="none">none, no_source</td>`)
+	require.Contains(t, page, `href="/v1/index"`)
+	bare := newStage(t, nil).do(t, "GET", "/", nil).body
+	for _, absent := range []string{"KV events", "no_source", "/v1/index"} {
+		require.NotContains(t, bare, absent)
+	}
 }
 
 func TestServer_indexOverview(t *testing.T) {
@@ -107,7 +132,7 @@ func TestServer_indexMatch(t *testing.T) {
 	a := s.do(t, "POST", "/v1/index/match", []byte(`{"tokens":[1,2,3,4,5,6,7]}`), contentType, "application/json")
 	require.Equal(t, http.StatusOK, a.status, a.body)
 	require.JSONEq(t, `{"matches":[{"worker":"a","rank":1,"block_size":2,"blocks":3,"tokens":6,
-		"within":{"device":3,"host":3,"disk":3,"external":3},"at_most":3,"certain":true,"pending":0,"trust":"full","reason":"none"}],
+		"within":{"device":3,"host":3,"disk":3,"external":3},"at_most":3,"certain":true,"trust":"full","reason":"none"}],
 		"unknown":[{"worker":"<b>","trust":"none","reason":"no_source"}]}`, a.body)
 	for body, holds := range map[string]bool{
 		`{"tokens":[1,2,3,4,5,6]}`:            true,

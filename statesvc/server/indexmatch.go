@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/pointsman/pointsman/statesvc/jsonwords"
 	"github.com/pointsman/pointsman/statesvc/kvevents/zmqsub"
 	"github.com/pointsman/pointsman/statesvc/kvindex"
 	"github.com/pointsman/pointsman/statesvc/pump"
@@ -39,7 +40,6 @@ type matchEntry struct {
 	Within    tierDepths `json:"within"`
 	AtMost    int        `json:"at_most"`
 	Certain   bool       `json:"certain"`
-	Pending   int        `json:"pending"`
 	Trust     string     `json:"trust"`
 	Reason    string     `json:"reason"`
 }
@@ -72,7 +72,7 @@ func (s *Server) indexMatch(w http.ResponseWriter, r *http.Request) {
 	}
 	var q matchQuery
 	if err := decodeStrictly(body, &q); err != nil {
-		fail(w, http.StatusBadRequest, "bad_request", `want {"tokens":[numbers],"salt":text,"lora":text}: `+err.Error())
+		fail(w, http.StatusBadRequest, "bad_request", `want {"tokens":[numbers],"salt":text,"lora":text}: `+jsonwords.Of(err).Error())
 		return
 	}
 	if len(q.Tokens) == 0 || len(q.Tokens) > maxMatchTokens {
@@ -110,6 +110,6 @@ func match(m *pump.Match) matchEntry {
 	return matchEntry{
 		Worker: m.Owner.Worker, Rank: m.Owner.Rank, BlockSize: m.BlockSize, Blocks: m.Blocks, Tokens: m.Tokens,
 		Within: tierDepths{Device: m.Within[0], Host: m.Within[1], Disk: m.Within[2], External: m.Within[3]},
-		AtMost: m.AtMost, Certain: m.Certain, Pending: m.Pending, Trust: m.Trust.String(), Reason: m.Reason,
+		AtMost: m.AtMost, Certain: m.Certain, Trust: m.Trust.String(), Reason: m.Reason,
 	}
 }

@@ -132,7 +132,7 @@ func (c *indexCollector) collectStream(out chan<- prometheus.Metric, worker stri
 		{c.events, "malformed", s.Events.Malformed},
 		{c.events, "unknown_kind", s.Events.UnknownKind},
 		{c.events, "too_large", s.Events.TooLarge},
-		{c.events, "tokens", s.Events.NoTokens},
+		{c.events, "no_tokens", s.Events.NoTokens},
 	} {
 		counter(out, v.desc, v.n, worker, rank, v.label)
 	}
@@ -147,7 +147,7 @@ func (c *indexCollector) collectIndex(out chan<- prometheus.Metric, x *kvindex.I
 	for reason, v := range map[string]uint64{
 		"evicted": n.Evicted, "unplaced": n.UnplacedDropped, "unknown_parent": n.UnknownParent, "ambiguous_parent": n.AmbiguousParent,
 		"mismatched": n.Mismatched, "unknown_tier": n.UnknownTier, "too_many_shapes": n.TooManyShapes, "too_many_groups": n.TooManyGroups,
-		"removed_unknown": n.RemovedUnknown, "pending": n.PendingDropped,
+		"removed_unknown": n.RemovedUnknown,
 	} {
 		counter(out, c.lost, v, reason)
 	}

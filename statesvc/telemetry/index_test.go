@@ -1,6 +1,7 @@
 package telemetry_test
 
 import (
+	"encoding/json"
 	"net/http/httptest"
 	"regexp"
 	"strings"
@@ -36,6 +37,18 @@ func (streams) Engines() []pump.Engine {
 	}}
 }
 
+// everyDistrust is an engine with one rank per reason.
+type everyDistrust struct{ streams }
+
+func (everyDistrust) Engines() []pump.Engine {
+	list := streams{}.Engines()
+	e := &list[0]
+	for i, reason := range pump.Distrusts() {
+		e.Streams = append(e.Streams, pump.Stream{Rank: uint32(2 + i), Reason: reason, Status: zmqsub.Status{Last: -1}})
+	}
+	return list
+}
+
 func (streams) Index() *kvindex.Index {
 	x := kvindex.New(kvindex.Config{})
 	x.Apply(kvindex.Owner{Worker: "a"}, &kvevents.Event{
@@ -49,7 +62,7 @@ pointsman_state_kv_blocks{rank="0",tier="host",worker="a"} 2
 pointsman_state_kv_connects_total{rank="0",result="bad",worker="a"} 71
 pointsman_state_kv_events_dropped_total{rank="0",reason="malformed",worker="a"} 84
 pointsman_state_kv_events_dropped_total{rank="0",reason="not_a_batch",worker="a"} 83
-pointsman_state_kv_events_dropped_total{rank="0",reason="tokens",worker="a"} 87
+pointsman_state_kv_events_dropped_total{rank="0",reason="no_tokens",worker="a"} 87
 pointsman_state_kv_gaps_total{rank="0",worker="a"} 64
 pointsman_state_kv_index_blocks 2
 pointsman_state_kv_messages_dropped_total{rank="0",reason="overflow",worker="a"} 67
@@ -64,6 +77,27 @@ pointsman_state_kv_stream_trust{rank="0",worker="a"} 2
 pointsman_state_kv_stream_trust{rank="1",worker="a"} 0
 pointsman_state_native_load_reports_total{result="bad",source="polls",worker="a"} 53
 `
+
+// What was dropped has one name, in GET /v1/index and in the metrics.
+func TestTelemetry_dropsAreNamedAsInTheIndex(t *testing.T) {
+	named := map[string]bool{}
+	for _, counts := range []any{pump.EventCounts{}, zmqsub.Counts{}} {
+		text, err := json.Marshal(counts)
+		require.NoError(t, err)
+		var fields map[string]int
+		require.NoError(t, json.Unmarshal(text, &fields))
+		for name := range fields {
+			named[name] = true
+		}
+	}
+	w := httptest.NewRecorder()
+	measured(t).Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	labels := regexp.MustCompile(`pointsman_state_kv_(?:events|messages)_dropped_total\{.*reason="(\w+)"`).FindAllStringSubmatch(w.Body.String(), -1)
+	require.NotEmpty(t, labels)
+	for _, label := range labels {
+		require.Contains(t, named, label[1])
+	}
+}
 
 // What is not known has no series: no sequence of rank 1, no distrust of rank 0.
 func TestTelemetry_index(t *testing.T) {

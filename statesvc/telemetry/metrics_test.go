@@ -69,6 +69,7 @@ func labels(f *dto.MetricFamily) string {
 		switch name {
 		case "worker", "rank", "version", "route", "status", "model": // the test's own values
 		default:
+			slices.Sort(values[name])
 			names[i] += ": " + strings.Join(values[name], ", ")
 		}
 	}

@@ -122,7 +122,7 @@ func measured(t *testing.T) *telemetry.Telemetry {
 	t.Helper()
 	m, err := telemetry.New("v1", numbers{}, parts{}, bindings{})
 	require.NoError(t, err)
-	require.NoError(t, m.AddIndex(streams{}))
+	require.NoError(t, m.AddIndex(everyDistrust{}))
 	require.NoError(t, m.AddTokenizers(tokenizers{}))
 	m.Request("sync", 200, 2*time.Millisecond)
 	return m

@@ -20,14 +20,14 @@ type Status struct {
 // Trust is the level that the reason leaves.
 func (s Status) Trust() Trust { return s.Reason.Trust() }
 
-// Counts only grow.
+// Counts only grow. Those of dropped messages have the names of the metrics.
 type Counts struct {
 	Batches    uint64 `json:"batches"`    // delivered
-	Duplicates uint64 `json:"duplicates"` // ignored
+	Duplicates uint64 `json:"duplicate"` // ignored
 	Gaps       uint64 `json:"gaps"`       // runs of missing batches
 	Missing    uint64 `json:"missing"`    // batches in them
 	Repaired   uint64 `json:"repaired"`   // missing batches that replays gave
-	Overflows  uint64 `json:"overflows"`  // messages dropped for the queue's bounds
+	Overflows  uint64 `json:"overflow"`  // messages dropped for the queue's bounds
 	Restarts   uint64 `json:"restarts"`   // processes that ended
 	Fenced     uint64 `json:"fenced"`     // messages not looked at: numbers ran backwards, or the process is in doubt
 	Connects   uint64 `json:"connects"`
@@ -37,8 +37,8 @@ type Counts struct {
 	ReplaysBad  uint64 `json:"replays_bad"`
 
 	// Unusable messages.
-	BadFrames   uint64 `json:"bad_frames"` // of the wrong number of parts
-	BadSequence uint64 `json:"bad_sequence"`
-	BadTopic    uint64 `json:"bad_topic"`
+	BadFrames   uint64 `json:"frame_count"` // of the wrong number of parts
+	BadSequence uint64 `json:"sequence_frame"`
+	BadTopic    uint64 `json:"topic"`
 	Oversized   uint64 `json:"oversized"` // parts beyond the limit
 }

@@ -87,6 +87,15 @@ func (r Reason) String() string {
 	return "unknown"
 }
 
+// Distrusts names every reason but ReasonNone.
+func Distrusts() []string {
+	var names []string
+	for r := ReasonNone + 1; r < reasons; r++ {
+		names = append(names, r.String())
+	}
+	return names
+}
+
 // Trust is the level that a reason leaves.
 func (r Reason) Trust() Trust {
 	switch r {

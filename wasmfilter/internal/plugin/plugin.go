@@ -144,6 +144,9 @@ func (p *plugin) announce() {
 	}
 	logf(abi.LevelInfo, "filter %s (%s): models %d, endpoint mode %s, state cluster %s, sync every %d ms, body limit %d bytes, body time-out %d ms, on_no_state %s",
 		version.Version, version.Commit, len(c.Models), c.EndpointMode, state, p.sync.tick, *c.MaxBodyBytes, *c.BodyTimeoutMillis, c.OnNoState)
+	for _, line := range c.InForce() {
+		abi.Log(abi.LevelInfo, line)
+	}
 }
 
 // NewStream implements abi.Plugin.
