@@ -14,7 +14,6 @@ package e2e
 //	                 stand once: TestPeek_refuses of core/chat
 //	W23              TestSampling_splice_is_exact and TestAborts_rid_and_sampling_defaults look at the length that comes
 //	                 with a spliced body, TestFidelity_requests at that of a body left alone
-//	W23              sampling_test.go, scenarios_edits_test.go: the content-length of spliced bodies
 //	W25              wcases_envoyown_test.go: circuit breakers are Envoy's
 //
 // What of them does not apply:
