@@ -59,10 +59,6 @@ func (r *rig) awaitStored() {
 	r.t.Helper()
 	r.eventually(func() bool {
 		for _, e := range r.fleet.Engines() {
-			feed, ok := e.Feed(0)
-			if !ok {
-				return false
-			}
 			resp, err := http.Get("http://" + r.state.addr + "/v1/index?worker=" + e.Name())
 			if err != nil {
 				return false
@@ -75,8 +71,13 @@ func (r *rig) awaitStored() {
 			}
 			err = json.NewDecoder(resp.Body).Decode(&view)
 			_ = resp.Body.Close()
-			if err != nil || len(view.Engines) != 1 || view.Engines[0].Trust != "full" || view.Engines[0].Streams[0].Last != int64(feed.Next())-1 {
+			if err != nil || len(view.Engines) != 1 || view.Engines[0].Trust != "full" || len(view.Engines[0].Streams) != e.Config().Ranks {
 				return false
+			}
+			for rank, stream := range view.Engines[0].Streams {
+				if feed, ok := e.Feed(rank); !ok || stream.Last != int64(feed.Next())-1 {
+					return false
+				}
 			}
 		}
 		return true

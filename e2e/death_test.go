@@ -113,33 +113,6 @@ func TestDeath_with_transport_retry_costs_nothing(t *testing.T) {
 	}
 }
 
-// Without it, in the mode that cannot retry, the requests on the engine are lost
-// and at most a few more: the breaker takes three, then nobody is sent there.
-func TestDeath_without_retry_costs_what_was_on_it(t *testing.T) {
-	for _, version := range envoytest.Versions() {
-		t.Run(version, func(t *testing.T) {
-			h := host{version, version, envoytest.OriginalDst}
-			r := newRig(t, h, setup{engines: fireEngines(4), filter: allModels})
-			l := r.load(16)
-			r.eventually(func() bool { return r.engine(2).Counters().Received > 20 }, "no load")
-			r.engine(2).Stop()
-			r.eventually(func() bool { return !r.state.workers()["engine-2"].Healthy }, "not found down")
-			served := l.counts()["ok"]
-			r.eventually(func() bool { return l.counts()["ok"] > served+1000 }, "no load")
-			l.stop()
-			counts := l.counts()
-			delete(counts, "ok")
-			lost := 0
-			for _, n := range counts {
-				lost += n
-			}
-			// 16 clients at most had a request on it, and three more open the breaker.
-			require.LessOrEqual(t, lost, 16+3, "%v", counts)
-			r.awaitInflight(0)
-		})
-	}
-}
-
 // A stream whose engine dies ends as a broken one.
 func TestDeath_mid_stream_is_not_a_clean_end(t *testing.T) {
 	for _, h := range hosts() {

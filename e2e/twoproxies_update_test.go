@@ -1,9 +1,12 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pointsman/pointsman/e2e/envoytest"
@@ -95,45 +98,113 @@ func TestTwoProxies_update_keeps_what_is_in_flight(t *testing.T) {
 	}
 }
 
+// updateClients are the ways in which clients hold connections over an update.
+//
+// An Envoy whose listener is replaced drains the former one: with the immediate
+// strategy each HTTP/1 answer on its connections says "connection: close", and when
+// the drain time is over it closes whatever connections are left, idle or not. A
+// client that sends its next request before that time is over thus leaves by itself
+// and loses nothing. One that was idle for all of it can send into the closing
+// connection, and an answer that takes longer than the drain time is cut. Both are
+// Envoy's rules, whatever its filters are; its drain time is 600 s unless it is set.
+// So the kept-alive clients here have one connection each and use it all the time.
+var updateClients = map[string]struct {
+	bootstrap envoytest.Bootstrap
+	keepAlive bool
+}{
+	"as shipped, kept-alive connections": {envoytest.OverrideHost, true},
+	"nothing retried, a connection each": {envoytest.OriginalDst, false},
+}
+
 // Configurations come and go under load, refused ones between them, and the old
 // contexts are torn down meanwhile: no request fails, and each is counted once.
 func TestTwoProxies_update_under_load(t *testing.T) {
-	const clients, updates = 12, 6
-	for _, h := range updateHosts() {
-		t.Run(h.name, func(t *testing.T) {
-			b := newBackend(t, namedEngines(3, "m", "next-0", "next-1", "next-2", "next-3", "next-4", "next-5"))
-			// A short drain tears old configurations down during the test. Each request
-			// takes a connection of its own: one that is kept alive may be sent on as
-			// its drain ends, which is Envoy's doing and no matter of the filter.
-			u := b.newUpdatable(t, h, "--drain-time-s", "5", "--drain-strategy", "immediate")
-			u.client.Transport.(*http.Transport).DisableKeepAlives = true
-			w := watchTotals(t, b.state, func(total uint64) string {
-				// Configurations report apart: one may still show what the clients had
-				// there at its last report, and the present one what they have.
-				if total > 2*(clients+1) {
-					return fmt.Sprintf("%d in flight for %d clients", total, clients)
-				}
-				return ""
+	for name, kind := range updateClients {
+		for _, version := range envoytest.Versions() {
+			t.Run(name+"/"+version, func(t *testing.T) {
+				updateUnderLoad(t, host{version, version, kind.bootstrap}, kind.keepAlive)
 			})
-			l := u.load(clients)
-			for i := range updates {
-				alias := fmt.Sprintf("next-%d", i)
-				require.True(t, u.offer(renamed(alias)))
-				u.eventually(func() bool { return u.outcome(chatBody(alias, 50)) == "ok" }, "the update is not in force")
-				require.False(t, u.offer(`{"m": {"buckets": []}}`), "Envoy took a broken configuration")
-				served := l.counts()["ok"]
-				u.eventually(func() bool { return l.counts()["ok"] > served+100 }, "the load stands still")
-			}
-			l.stop()
-			w.stop()
-			require.Len(t, l.counts(), 1, "%v", l.counts())
-			t.Logf("%v, %d samples", l.counts(), w.samples)
-			require.Contains(t, u.log(), "models.m.buckets", "the log does not say what is wrong with a refused update")
-			u.awaitInflight(0)
-			u.eventually(func() bool { return b.contexts() == 1 }, "old contexts do not go away")
-			// The load's requests, and one for each update that was found in force.
-			u.requireSettled(toll{}, int64(l.counts()["ok"]+updates), 0)
-		})
+		}
+	}
+}
+
+func updateUnderLoad(t *testing.T, h host, keepAlive bool) {
+	const clients, updates = 12, 6
+	b := newBackend(t, namedEngines(3, "m", "next-0", "next-1", "next-2", "next-3", "next-4", "next-5"))
+	// A short drain tears old configurations down during the test.
+	u := b.newUpdatable(t, h, "--drain-time-s", "5", "--drain-strategy", "immediate")
+	u.client.Transport.(*http.Transport).DisableKeepAlives = true
+	w := watchTotals(t, b.state, func(total uint64) string {
+		// Configurations report apart: one may still show what the clients had
+		// there at its last report, and the present one what they have.
+		if total > 2*(clients+1) {
+			return fmt.Sprintf("%d in flight for %d clients", total, clients)
+		}
+		return ""
+	})
+	l := u.connected(clients, keepAlive)
+	for i := range updates {
+		alias := fmt.Sprintf("next-%d", i)
+		require.True(t, u.offer(renamed(alias)))
+		u.eventually(func() bool { return u.outcome(chatBody(alias, 50)) == "ok" }, "the update is not in force")
+		require.False(t, u.offer(`{"m": {"buckets": []}}`), "Envoy took a broken configuration")
+		served := l.counts()["ok"]
+		u.eventually(func() bool { return l.counts()["ok"] > served+100 }, "the load stands still")
+	}
+	l.stop()
+	w.stop()
+	require.Len(t, l.counts(), 1, "%v", l.counts())
+	t.Logf("%v, %d connections, %d samples", l.counts(), l.connections.Load(), w.samples)
+	if keepAlive {
+		require.Less(t, l.connections.Load(), int64(l.counts()["ok"])/2, "connections are not kept alive")
+		require.Greater(t, l.connections.Load(), int64(clients), "nobody was asked to leave")
+	}
+	require.Contains(t, u.log(), "models.m.buckets", "the log does not say what is wrong with a refused update")
+	u.awaitInflight(0)
+	u.eventually(func() bool { return b.contexts() == 1 }, "old contexts do not go away")
+	// The load's requests, and one for each update that was found in force.
+	u.requireSettled(toll{}, int64(l.counts()["ok"]+updates), 0)
+}
+
+// connectedLoad is a load whose connections are counted.
+type connectedLoad struct {
+	clients     []*load
+	connections atomic.Int64
+}
+
+// connected starts a load of clients with a connection each, kept alive or made for
+// each request.
+func (r *rig) connected(clients int, keepAlive bool) *connectedLoad {
+	l := &connectedLoad{}
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		l.connections.Add(1)
+		return (&net.Dialer{}).DialContext(ctx, network, addr)
+	}
+	for range clients {
+		own := *r
+		own.client = &http.Client{Timeout: r.client.Timeout, Transport: &http.Transport{
+			DialContext: dial, MaxConnsPerHost: 1, DisableKeepAlives: !keepAlive,
+		}}
+		r.t.Cleanup(own.client.CloseIdleConnections)
+		l.clients = append(l.clients, own.load(1))
+	}
+	return l
+}
+
+// counts are the answers of all clients.
+func (l *connectedLoad) counts() map[string]int {
+	all := map[string]int{}
+	for _, c := range l.clients {
+		for outcome, n := range c.counts() {
+			all[outcome] += n
+		}
+	}
+	return all
+}
+
+func (l *connectedLoad) stop() {
+	for _, c := range l.clients {
+		c.stop()
 	}
 }
 

@@ -90,8 +90,8 @@ func TestW10_unknown_cluster(t *testing.T) {
 	w.requireWorks()
 }
 
-// W14, W27: no shared queue and no shared data, which would reach one worker
-// only, or vanish with the VM.
+// W14: no shared queue, which would reach one worker only, and no shared data where
+// no policy goes by history (W27).
 func TestW14_no_queue_and_no_shared_data(t *testing.T) {
 	w := newVM(t, "", nil)
 	w.requireWorks()

@@ -7,16 +7,16 @@ package e2e
 //	W09 - W11 W14 W18 W28  wcases_sync_test.go; on Envoy wcases_envoy_test.go, W10 W11 wcases_envoyown_test.go
 //	W12 W13          wcases_streams_test.go: the filter has no trap of its own, so hostsim makes one, and Envoy cannot
 //	W19 W24 W26      wcases_shipped_test.go: settings of the shipped bootstraps
+//	W27              wcases_shelf_test.go: shared data of policies by history; no other configuration uses any (W14)
 //	W20 W21          wcases_streams_test.go; on Envoy wcases_envoyown_test.go (W20), wcases_envoy_test.go
 //	W25              wcases_envoyown_test.go: circuit breakers are Envoy's
 //
 // Rows that do not apply:
 //
 //	W11 in hostsim   its callouts do not fail while they are made
-//	W15              CAS of shared data: the filter uses none (W14); hostsim's own tests hold it to Envoy's rule
+//	W15              belief in CAS of shared data: the filter's writes are unconditional; hostsim's own tests hold it to Envoy's rule
 //	W22              client-sent bootstrap keys: nothing is spliced into bodies; keys that routing reads may stand once
 //	W23              content-length after a splice: bodies are not edited; TestFidelity_requests checks the length
-//	W27              shared data that vanishes with a VM: none is used (W14)
 
 import (
 	"fmt"

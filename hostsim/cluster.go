@@ -52,6 +52,9 @@ type Cluster struct {
 	Mode ClusterMode
 	// Endpoints are "host:port", or "http://host:port" and "https://host:port". OriginalDst has none.
 	Endpoints []string
+	// AnyEndpoint lets an OverrideHost cluster take every IP:port that the header names, as an Envoy whose cluster has
+	// them all. Endpoints are then only what a request falls back to, and may be none.
+	AnyEndpoint bool
 	// EndpointHeader names the header of OriginalDst and OverrideHost. It never reaches a host.
 	EndpointHeader string
 	// StripHeaders are removed from a request after its host is chosen.
@@ -78,7 +81,10 @@ func (c *Cluster) validate() []error {
 	if c.Mode == OriginalDst && len(c.Endpoints) > 0 {
 		bad("endpoints: %s has none of its own", c.Mode)
 	}
-	if c.Mode != OriginalDst && len(c.Endpoints) == 0 {
+	if c.AnyEndpoint && c.Mode != OverrideHost {
+		bad("any endpoint: only %s has it", OverrideHost)
+	}
+	if c.Mode != OriginalDst && !c.AnyEndpoint && len(c.Endpoints) == 0 {
 		bad("endpoints: missing")
 	}
 	for i, e := range c.Endpoints {
@@ -168,20 +174,36 @@ func (c *cluster) walk(h *Headers) *walk {
 	}
 	switch c.Mode {
 	case OriginalDst:
-		if addr, err := netip.ParseAddrPort(strings.TrimSpace(value)); err == nil {
-			w.dst = &endpoint{scheme: "http", address: addr.String()}
+		if e, ok := literal(value); ok {
+			w.dst = &e
 		}
 	case OverrideHost:
 		for name := range strings.SplitSeq(value, ",") {
-			name = strings.TrimSpace(name)
-			i := slices.IndexFunc(c.endpoints, func(e endpoint) bool { return e.address == name })
-			if i >= 0 {
-				w.listed = append(w.listed, c.endpoints[i])
+			if e, ok := c.member(strings.TrimSpace(name)); ok {
+				w.listed = append(w.listed, e)
 			}
 		}
 	case RoundRobin:
 	}
 	return w
+}
+
+// member returns the endpoint that an entry of the header names.
+func (c *cluster) member(name string) (endpoint, bool) {
+	i := slices.IndexFunc(c.endpoints, func(e endpoint) bool { return e.address == name })
+	switch {
+	case i >= 0:
+		return c.endpoints[i], true
+	case c.AnyEndpoint:
+		return literal(name)
+	}
+	return endpoint{}, false
+}
+
+// literal is the endpoint of an IP:port.
+func literal(text string) (endpoint, bool) {
+	addr, err := netip.ParseAddrPort(strings.TrimSpace(text))
+	return endpoint{scheme: "http", address: addr.String()}, err == nil
 }
 
 // next returns the host of the next attempt.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 )
 
 // forward sends the request to a host of the cluster, trying others while none can be reached, and feeds the response
@@ -14,9 +15,15 @@ func (x *exchange) forward(h *Headers, bodyless bool) {
 	defer x.wg.Done()
 	c := x.proxy.upstream
 	hosts := c.walk(h)
+	var unreached error
 	for try := 1; ; try++ {
 		host, err := hosts.next()
-		if err != nil {
+		switch {
+		case err != nil && unreached != nil:
+			x.fail(ConnectFailure, unreached)
+			return
+		case err != nil:
+			x.proxy.warnNoHost(h)
 			x.fail(NoHealthyUpstream, err)
 			return
 		}
@@ -35,7 +42,27 @@ func (x *exchange) forward(h *Headers, bodyless bool) {
 			x.fail(ConnectFailure, err)
 			return
 		}
+		unreached = err
 	}
+}
+
+// noHostEvery is how often a proxy says that its cluster has no host for a request.
+const noHostEvery = 10 * time.Second
+
+// warnNoHost says why a request is answered with 503, once in a while: a client may ask again and again.
+func (p *Proxy) warnNoHost(h *Headers) {
+	at, last := time.Now().UnixNano(), p.noHostAt.Load()
+	if last != 0 && at-last < int64(noHostEvery) || !p.noHostAt.CompareAndSwap(last, at) {
+		return
+	}
+	path, _ := h.First(":path")
+	named, ok := h.First(p.upstream.EndpointHeader)
+	why := "the filter named no host for it"
+	if ok {
+		why = "no entry of the endpoint header is a host of the cluster"
+	}
+	p.log.Warn("no upstream for a request, answered with 503: "+why+", and the cluster has none to fall back to",
+		"cluster", p.upstream.Name, "path", path, "header", p.upstream.EndpointHeader, "named", named)
 }
 
 func (x *exchange) try(c *cluster, host endpoint, h *Headers, bodyless bool, try int) (*http.Response, error) {

@@ -31,7 +31,7 @@ func hostSetShared(c *hostCall) Status {
 	if !ok {
 		return StatusInvalidMemoryAccess
 	}
-	return c.vm.opts.Host.data.set(c.vm.opts.VMID, string(key), value, c.u32(4))
+	return c.vm.opts.Host.data.write(c.vm.opts.VMID, string(key), value, c.u32(4))
 }
 
 func hostRegisterQueue(c *hostCall) uint32 {

@@ -25,6 +25,7 @@ type Proxy struct {
 	upstream  *cluster
 	callouts  *clusterCallouts
 	ids       *requestIDs
+	noHostAt  atomic.Int64 // of the last warning, ns since 1970
 
 	server   *http.Server
 	listener net.Listener

@@ -19,7 +19,7 @@ func TestProxy_badConfigurations(t *testing.T) {
 		Clusters: []hostsim.Cluster{
 			{Name: "a", Endpoints: []string{"ftp://x", "host"}},
 			{Name: "a", Mode: hostsim.OriginalDst, Endpoints: []string{"h:1"}},
-			{Retries: -1},
+			{Retries: -1, AnyEndpoint: true},
 		},
 	})
 	require.EqualError(t, err, strings.Join([]string{
@@ -30,7 +30,7 @@ func TestProxy_badConfigurations(t *testing.T) {
 		"clusters[1]: endpoints: original_dst has none of its own",
 		`clusters[1].name: "a" is taken`,
 		"clusters[2]: name: missing",
-		"clusters[2]: endpoints: missing",
+		"clusters[2]: any endpoint: only override_host has it",
 		"clusters[2]: retries: -1 is negative",
 		`upstream: no cluster is named "engines"`,
 	}, "\n"))

@@ -64,6 +64,37 @@ func TestProxy_overrideHostWalksItsList(t *testing.T) {
 	require.Equal(t, 503, resp.StatusCode, "one retry, both dead")
 }
 
+// Where nobody lists the hosts, those of the header are taken in its order.
+func TestProxy_overrideHostOfAnyEndpoint(t *testing.T) {
+	a, b := newEngine(t, "a", nil), newEngine(t, "b", nil)
+	dead := deadAddress(t)
+	logs := &lockedLogs{}
+	url, _ := startProxy(t, func(c *hostsim.ProxyConfig) {
+		c.Logger = logs.logger()
+		c.Clusters = []hostsim.Cluster{{
+			Name: "engines", Mode: hostsim.OverrideHost, EndpointHeader: "x-endpoint", Retries: 2, AnyEndpoint: true,
+		}}
+	})
+	for list, engine := range map[string]string{
+		a: "a", b + "," + a: "b", dead + ", " + b: "b", dead + "," + dead + "," + a: "a", "nonsense, engine:80," + a: "a",
+	} {
+		resp, _ := post(t, url, "", strings.NewReader("{}"), [2]string{"x-endpoint", list})
+		require.Equal(t, engine, resp.Header.Get("X-Engine"), list)
+		require.NotContains(t, resp.Header.Values("X-Got"), "X-Endpoint")
+	}
+	resp, body := post(t, url, "", strings.NewReader("{}"), [2]string{"x-endpoint", dead})
+	require.Equal(t, 503, resp.StatusCode)
+	require.Contains(t, body, "remote connection failure", "an unreachable host is not a missing one")
+	require.False(t, logs.has("no upstream for a request"), logs.all())
+
+	for _, headers := range [][][2]string{nil, {{"x-endpoint", "nonsense"}}, {{"x-endpoint", ""}}} {
+		resp, body := post(t, url, "", strings.NewReader("{}"), headers...)
+		require.Equal(t, 503, resp.StatusCode)
+		require.Equal(t, "no healthy upstream", body)
+	}
+	require.Equal(t, 1, strings.Count(logs.all(), "no upstream for a request"), "said once in a while: %s", logs.all())
+}
+
 func TestProxy_roundRobin(t *testing.T) {
 	a, b := newEngine(t, "a", nil), newEngine(t, "b", nil)
 	url, _ := startProxy(t, func(c *hostsim.ProxyConfig) { c.Clusters = engines(a, "http://"+b) })

@@ -10,6 +10,7 @@ type sharedData struct {
 	mu      sync.Mutex
 	lastCAS uint32
 	spaces  map[string]*dataSpace
+	refused Status // of guests' writes; StatusOK takes them
 }
 
 // dataSpace holds the values of one vm_id for as long as it has users.
@@ -46,6 +47,23 @@ func (d *sharedData) release(vmID string) {
 			delete(d.spaces, vmID)
 		}
 	}
+}
+
+func (d *sharedData) refuse(with Status) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.refused = with
+}
+
+// write is set for a guest.
+func (d *sharedData) write(vmID, key string, value []byte, cas uint32) Status {
+	d.mu.Lock()
+	refused := d.refused
+	d.mu.Unlock()
+	if refused != StatusOK {
+		return refused
+	}
+	return d.set(vmID, key, value, cas)
 }
 
 func (d *sharedData) get(vmID, key string) (value []byte, cas uint32, ok bool) {

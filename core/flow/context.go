@@ -39,6 +39,7 @@ type Context struct {
 	scratch []byte            // what digests are made of
 	gauges  map[string]*gauge // of models whose prompts were counted, by name in the configuration
 	past    *past             // nil when no policy goes by history
+	pending *pending          // nil when no policy asks for the index, or what was sent does not count
 
 	fleetBy core.Instant // until when requests wait for the first fleet; 0 before any did
 
@@ -149,6 +150,9 @@ func (c *Context) recycle(r *Request) {
 	if c.past != nil && c.past.looked == r {
 		c.past.looked = nil
 	}
+	if c.pending != nil && c.pending.looked == r {
+		c.pending.looked = nil
+	}
 	if len(c.pool) < maxPooled {
 		c.pool = append(c.pool, r)
 	}
@@ -211,10 +215,12 @@ type Request struct {
 	memory   *memo         // of this or a former request, for reuse
 	path     *history.Path // of the prompt; nil when no policy asks for it
 	steps    *history.Path // of this or a former request, for reuse
+	source   string        // that a policy looked the prompt up at last
 	match    history.Match // of the path, once a policy asked
 	learned  bool          // the shelf was asked
-	mark     history.Mark
-	sent     *core.Worker // whose entry the mark is of, nil for none
+	mark     history.Mark  // in the history
+	credited history.Mark  // in what is pending
+	sent     *core.Worker  // whose entries the marks are of, nil for none
 	pcg      rand.PCG
 	rand     *rand.Rand // over pcg, for the life of the object
 	effects  []Effect

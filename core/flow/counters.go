@@ -43,6 +43,7 @@ const (
 	HistoryShared      // conversations taken over from another context of the proxy
 	HistoryImported    // runs taken over from syncs
 	HistoryDropped     // boundaries that no sync had room for
+	PendingPrefixes    // lookups in which what was sent lately said more than the index
 	DivertedTokens     // prompt tokens held by engines passed over for their queue
 	FailedNoCandidates // buckets' selections that failed for want of engines
 	FailedRunning      // likewise: at max_running_requests, the first engine that was refused
@@ -108,6 +109,7 @@ func (c Counter) Name() string {
 		HistoryShared:       "pointsman_history_shared_total",
 		HistoryImported:     "pointsman_history_imported_total",
 		HistoryDropped:      "pointsman_history_dropped_total",
+		PendingPrefixes:     "pointsman_pending_prefix_hits_total",
 		DivertedTokens:      "pointsman_cache_diverted_tokens_total",
 		FailedNoCandidates:  "pointsman_selection_failures_total_reason=no_candidates",
 		FailedRunning:       "pointsman_selection_failures_total_reason=" + admission.MaxRunningRequests,

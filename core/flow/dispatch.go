@@ -26,6 +26,7 @@ func (r *Request) dispatch(now core.Instant, chosen *bucket.Bucket, picked bucke
 		return
 	}
 	r.phase = phaseRouted
+	r.receipt.Prefix = r.known(&pick) // before this request is a part of it
 	r.enter(pick.Worker, now)
 	r.receipt.Chosen, r.receipt.Reason, r.receipt.Matched = pick.Worker.ID, pick.Reason, pick.Matched
 	r.ctx.Counters.add(RequestsRouted)
@@ -37,7 +38,7 @@ func (r *Request) dispatch(now core.Instant, chosen *bucket.Bucket, picked bucke
 	}
 	r.nameRequest(pick.Worker)
 	r.splice()
-	r.effects = append(r.effects, Effect{Kind: EffectRoute, Endpoint: r.endpoint()})
+	r.effects = append(r.effects, Effect{Kind: EffectRoute, Endpoint: r.endpoint(), Rank: r.receipt.Prefix.Rank})
 	r.emit(EffectContinue)
 	r.emit(EffectReceipt)
 }

@@ -102,7 +102,10 @@ type Insertion struct {
 // Effect is one thing the host must do.
 type Effect struct {
 	Kind     EffectKind
-	Endpoint string   // EffectRoute and EffectAbort: literal ip:port, in EffectRoute also several with commas between
+	Endpoint string // EffectRoute and EffectAbort: literal ip:port, in EffectRoute also several with commas between
+	// Rank, of EffectRoute, is the data-parallel rank that the engine is to use. Unknown
+	// leaves it to the engine: a client's word for it must not pass either.
+	Rank     core.Count
 	Text     string   // EffectWorker, EffectAbort
 	Response Response // EffectRespond
 	Fault    error    // EffectFault: may name engines, so it is never sent to a client

@@ -87,7 +87,7 @@ func (c *Context) remembers(model string) bool {
 // trace makes the path of the request's prompt, if a policy may ask for it. The
 // prompt goes with the body.
 func (r *Request) trace(target spec.Target, a *ask) {
-	if !r.ctx.remembers(target.Model) || a.prompt == "" {
+	if a.prompt == "" || !r.ctx.remembers(target.Model) && !r.ctx.credits(target.Model) {
 		return
 	}
 	if r.steps == nil {
@@ -169,9 +169,19 @@ func (r *Request) enter(w *core.Worker, now core.Instant) {
 	if r.path == nil || r.path.Len() == 0 {
 		return
 	}
+	r.mark, r.credited, r.sent = history.Mark{}, history.Mark{}, w
+	if r.ctx.remembers(r.bucket.Model) {
+		r.record(w, now)
+	}
+	if r.ctx.credits(r.bucket.Model) {
+		r.credit(w, now)
+	}
+}
+
+// record notes it in the history.
+func (r *Request) record(w *core.Worker, now core.Instant) {
 	past := r.ctx.past
 	past.looked = nil
-	r.mark, r.sent = history.Mark{}, w
 	var fresh int
 	r.mark, fresh = past.table.Enter(w, r.path, r.ctx.capacity(w, now))
 	past.outbox.Add(w, r.path, fresh)
@@ -186,7 +196,10 @@ func (r *Request) leave() {
 	if r.sent == nil {
 		return
 	}
-	r.ctx.past.looked = nil
-	r.ctx.past.table.Leave(r.sent, r.path, r.mark)
+	if past := r.ctx.past; past != nil {
+		past.looked = nil
+		past.table.Leave(r.sent, r.path, r.mark)
+	}
+	r.uncredit()
 	r.sent = nil
 }

@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"slices"
+
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/chat"
 	"github.com/pointsman/pointsman/core/policy"
@@ -45,13 +47,16 @@ type State struct {
 	ObserveWithin, BindWithin core.Instant
 	// ObserveMaxBody is the longest body sent along; 0 is DefaultObserveMaxBody.
 	ObserveMaxBody uint64
+	// PendingPrefix is how long what engines were sent counts beside what the index of
+	// their events says, in milliseconds; 0 is not at all.
+	PendingPrefix core.Instant
 }
 
 // StateOf connects a context of a configuration with a state service, its defaults
 // filled in. The views are those the router was built with, the key that of the
 // context's syncs.
 func StateOf(cfg *spec.Config, router *spec.Router, views *Views, key uint64) State {
-	return State{
+	s := State{
 		Views: views, Key: key,
 		Wants: func(model string) Wants {
 			needs := router.ModelNeeds(model)
@@ -62,6 +67,10 @@ func StateOf(cfg *spec.Config, router *spec.Router, views *Views, key uint64) St
 		ObserveWithin: core.Instant(*cfg.State.ObserveTimeoutMillis),
 		BindWithin:    core.Instant(*cfg.State.BindTimeoutMillis),
 	}
+	if slices.Contains(router.Needs().Prefixes, policy.DefaultPrefixSource) {
+		s.PendingPrefix = core.Instant(*cfg.State.PendingPrefixMillis)
+	}
+	return s
 }
 
 // idle is how many seconds a binding of a kind of key lives without use.
@@ -86,6 +95,7 @@ func (c *Context) UseState(s State) {
 	if s.Views == nil {
 		s.Views = &Views{}
 	}
+	c.pending = newPending(s.PendingPrefix)
 	c.state = s
 }
 

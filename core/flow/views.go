@@ -28,6 +28,9 @@ func (v *Views) Binding(s policy.Scope) policy.Binding {
 
 // Lookup gives the request's one lookup at a source.
 func (v *Views) Lookup(source string, _ *core.PickRequest) policy.Lookup {
+	if v.request != nil {
+		v.request.source = source
+	}
 	if source == policy.SourceHistory && v.request != nil && v.request.ctx.past != nil {
 		return v.request.lookBack()
 	}
@@ -39,8 +42,12 @@ func (v *Views) Lookup(source string, _ *core.PickRequest) policy.Lookup {
 	if at < 0 {
 		return policy.Lookup{Detail: m.unasked}
 	}
-	l := &m.lookups[at].Lookup
-	return policy.Lookup{Outcome: outcomeOf(l), Blocks: l.Blocks, Detail: l.Detail}
+	l := &m.lookups[at]
+	answer := policy.Lookup{Outcome: outcomeOf(&l.Lookup), Blocks: l.Blocks, Detail: l.Detail}
+	if v.request.expects(l) && v.request.expected(l) {
+		answer.Outcome = policy.LookupHit
+	}
+	return answer
 }
 
 // Depth gives how many of the query's blocks an engine holds. Asking in ID order
@@ -57,7 +64,13 @@ func (v *Views) Depth(source string, w *core.Worker) uint64 {
 	if at < 0 {
 		return 0
 	}
-	return m.lookups[at].depth(w.ID)
+	l := &m.lookups[at]
+	depth := l.depth(w.ID)
+	if v.request.expects(l) {
+		v.request.lookAhead()
+		depth = max(depth, v.request.pendingDepth(l, w))
+	}
+	return depth
 }
 
 // Sent gives how much an engine was sent lately that it did not hold.
@@ -88,7 +101,22 @@ func outcomeOf(l *wire.Lookup) policy.LookupOutcome {
 // lookup is one source's answer with its depths in ID order.
 type lookup struct {
 	wire.Lookup
-	finger int // where the last depth was found
+	finger int  // where the last depth was found
+	noted  bool // it was counted whether what is pending says more
+}
+
+// counts reports whether the answer is one: what the source knows of the prompt, or
+// that it knows none of it.
+func (l *lookup) counts() bool {
+	return l.Blocks > 0 && (l.Outcome == wire.LookupHit || l.Outcome == wire.LookupMiss)
+}
+
+// deepest is the most blocks that one engine holds.
+func (l *lookup) deepest() (most uint64) {
+	for i := range l.Depths {
+		most = max(most, l.Depths[i].Blocks)
+	}
+	return most
 }
 
 func newLookup(l *wire.Lookup) lookup {
@@ -98,9 +126,17 @@ func newLookup(l *wire.Lookup) lookup {
 
 func byWorker(a, b wire.Depth) int { return cmp.Compare(a.Worker, b.Worker) }
 
-// depth finds an engine from where the last one was found: policies go through
-// their candidates in the same order.
+// depth is how many blocks an engine holds.
 func (l *lookup) depth(id core.WorkerID) uint64 {
+	if d := l.of(id); d != nil {
+		return d.Blocks
+	}
+	return 0
+}
+
+// of finds an engine from where the last one was found: policies go through
+// their candidates in the same order.
+func (l *lookup) of(id core.WorkerID) *wire.Depth {
 	d := l.Depths
 	if l.finger >= len(d) || d[l.finger].Worker > id {
 		l.finger, _ = slices.BinarySearchFunc(d, wire.Depth{Worker: id}, byWorker)
@@ -109,7 +145,7 @@ func (l *lookup) depth(id core.WorkerID) uint64 {
 		l.finger++
 	}
 	if l.finger < len(d) && d[l.finger].Worker == id {
-		return d[l.finger].Blocks
+		return &d[l.finger]
 	}
-	return 0
+	return nil
 }

@@ -47,3 +47,20 @@ func benchmark(b *testing.B, workers, kb int) {
 	}
 	b.ReportMetric(float64(table.Bytes())/float64(max(table.Entries(), 1)), "bytes/entry")
 }
+
+// What laying over the index costs for each request: its path, a lookup, an entry.
+func BenchmarkPending(b *testing.B) {
+	for _, size := range []int{4 << 10, 16 << 10, 128 << 10} {
+		b.Run(fmt.Sprintf("%dKB", size>>10), func(b *testing.B) {
+			p, w, path := history.NewPending(5000), engine(0), &history.Path{}
+			prompt := text("word", size)
+			b.ReportAllocs()
+			for now := core.Instant(0); b.Loop(); now++ {
+				path.Reset(&ns)
+				path.Message(prompt, false)
+				p.Lookup(path, now)
+				p.Enter(w, path, now)
+			}
+		})
+	}
+}

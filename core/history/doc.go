@@ -12,6 +12,9 @@
 // shared: a system prompt, not a conversation. What lies beyond the last shared
 // boundary of a prompt is its private part.
 //
-// A Path and a Table are single-threaded and allocate nothing once they have
-// grown. Hash collisions misplace a request and do nothing else.
+// A Pending is a Table for a short time: what engines were sent and have not told of
+// yet, where their own events say what they hold (engine-selection.md 10.8).
+//
+// A Path, a Table and a Pending are single-threaded and allocate nothing once
+// they have grown. Hash collisions misplace a request and do nothing else.
 package history

@@ -174,6 +174,14 @@ func (t *Table) Leave(w *core.Worker, p *Path, m Mark) {
 	}
 }
 
+// forget drops a row's entries that no dispatch after one has used.
+func (t *Table) forget(r uint16, ordinal uint32) {
+	age := t.ordinal - ordinal
+	for h := t.rows[r].oldest; h != 0 && t.ordinal-t.holders.list[h].stamp >= age; h = t.rows[r].oldest {
+		t.drop(h)
+	}
+}
+
 // Match is what a table knows of a prompt. Depth has the engines.
 type Match struct {
 	Found  bool   // some engine holds some of it

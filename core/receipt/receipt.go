@@ -87,6 +87,7 @@ type Summary struct {
 	// Matched is how many tokens of the prompt the chosen engine is known to hold;
 	// unknown when its policy does not look at prefixes.
 	Matched core.Count
+	Prefix  Prefix // how Matched is known
 
 	order      [MaxTries]string
 	ordered    int // buckets in the order, those not kept included
@@ -252,11 +253,7 @@ func (s *Summary) appendResult(b []byte) []byte {
 	b = append(b, s.Reason.String()...)
 	b = append(b, " of "...)
 	b = strconv.AppendInt(b, int64(s.considered), 10)
-	if s.Matched.Known {
-		b = append(b, ", holding "...)
-		b = strconv.AppendUint(b, s.Matched.N, 10)
-		b = append(b, " tokens"...)
-	}
+	b = s.appendPrefix(b)
 	b = append(b, " ["...)
 	for i, c := range s.candidates[:s.listed] {
 		if i > 0 {

@@ -127,3 +127,18 @@ func TestDescribe_full_is_bounded(t *testing.T) {
 	}
 	require.Equal(t, uint64(MaxCandidates-1), s.detail.loads[MaxCandidates-1].KVUsed.N)
 }
+
+func TestDescribe_prefix(t *testing.T) {
+	for want, s := range map[string]Summary{
+		"":                                     {},
+		", holding 0 tokens":                   {Matched: core.Known(0)},
+		", holding 9 tokens by history":        {Matched: core.Known(9), Prefix: Prefix{Source: "history"}},
+		", holding 9 tokens by local, pending": {Matched: core.Known(9), Prefix: Prefix{Source: "local", Certainty: CertaintyPending}},
+		", holding 9 tokens by local, uncertain, rank 0": {Matched: core.Known(9), Prefix: Prefix{Source: "local", Certainty: CertaintyUncertain, Rank: core.Known(0)}},
+		", local unavailable":                            {Prefix: Prefix{Source: "local", Unavailable: true}},
+		`, local unavailable: "down; \"why\""`:           {Prefix: Prefix{Source: "local", Unavailable: true, Why: `down; "why"`}},
+	} {
+		s.Model, s.Chosen, s.Reason = "m", "e0", core.ReasonCacheCandidate
+		require.Contains(t, s.Describe(), "chose e0 by cache_candidate of 0"+want+" [")
+	}
+}

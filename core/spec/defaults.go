@@ -85,8 +85,12 @@ const (
 	DefaultSyncTimeout = 1_000
 	DefaultCallTimeout = 150   // of a call that a request waits for
 	DefaultAbort       = 5_000 // engine-selection.md 13.2
-	maxDuration        = 24 * 60 * 60 * 1000
-	maxLabel           = 256 // bytes; what the state service takes unless told otherwise
+	// DefaultPending covers the prefill of a long prompt, after which engines tell of
+	// it, behind a short queue. One that ends too early scatters a burst, one that ends
+	// late costs a wrong guess after a prompt that was never computed.
+	DefaultPending = 5_000
+	maxDuration    = 24 * 60 * 60 * 1000
+	maxLabel       = 256 // bytes; what the state service takes unless told otherwise
 )
 
 // Defaults gives a copy of cfg in which every setting that has a default is
@@ -118,6 +122,7 @@ func Defaults(cfg *Config) *Config {
 		number(&s.TimeoutMillis, DefaultSyncTimeout)
 		number(&s.ObserveTimeoutMillis, DefaultCallTimeout)
 		number(&s.BindTimeoutMillis, DefaultCallTimeout)
+		number(&s.PendingPrefixMillis, DefaultPending)
 		c.State = &s
 	}
 	return &c

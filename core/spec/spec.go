@@ -110,6 +110,10 @@ type State struct {
 	// BindTimeoutMillis is how long a request waits for its new placement to be
 	// stored. After that it goes on unbound. Default 150.
 	BindTimeoutMillis *uint64 `json:"bind_timeout_ms"`
+	// PendingPrefixMillis is how long the source local takes an engine to hold what
+	// it was sent, before the engine itself says so. A burst of requests with one new
+	// prefix then stays together. Default 5000; 0 goes by what engines say alone.
+	PendingPrefixMillis *uint64 `json:"pending_prefix_ms"`
 }
 
 // Abort says how engines are told to end a request, which frees its place and its KV

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -236,4 +237,16 @@ func TestValidate_bindings_need_a_state_service(t *testing.T) {
 			`models.m.buckets[0].groups.plain.policy.type: "` + name + `" binds keys in the state service, and there is no "state"; write "state": {"cluster": ...}, or use "consistent_hash" with "key": "` + key + `", which needs none`,
 		}, problemsOf(t, document))
 	}
+}
+
+// What was sent counts for 5 s unless configured, and 0 is a setting.
+func TestPendingPrefix(t *testing.T) {
+	const document = `{"version":1,"state":{"cluster":"s"%s},"models":{"m":{"buckets":[{"id":"a","groups":{"plain":{"policy":{"type":"cache_aware"}}}}]}}}`
+	for setting, want := range map[string]uint64{"": 5000, `,"pending_prefix_ms":0`: 0, `,"pending_prefix_ms":60000`: 60_000} {
+		cfg, err := Decode(fmt.Appendf(nil, document, setting))
+		require.NoError(t, err)
+		require.Equal(t, want, *Defaults(cfg).State.PendingPrefixMillis)
+	}
+	_, err := Decode(fmt.Appendf(nil, document, `,"pending_prefix_ms":60001`))
+	require.ErrorContains(t, err, "state.pending_prefix_ms: 60001 is out of range; use 0 to 60000")
 }

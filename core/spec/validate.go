@@ -120,6 +120,7 @@ func (v *validator) state() {
 	v.between("state.timeout_ms", s.TimeoutMillis, 1, 60_000)
 	v.between("state.observe_timeout_ms", s.ObserveTimeoutMillis, 1, 10_000)
 	v.between("state.bind_timeout_ms", s.BindTimeoutMillis, 1, 10_000)
+	v.between("state.pending_prefix_ms", s.PendingPrefixMillis, 0, 60_000)
 	if strings.ContainsAny(s.Authority, " \t\r\n") {
 		v.add("state.authority", "has white space in it", "write host or host:port")
 	}

@@ -119,6 +119,8 @@ func decodeDepth(msg []byte, d *Depth) error {
 			d.DeviceBlocks = core.Known(f.num)
 		case f.number == 4 && f.kind == protowire.VarintType:
 			d.Uncertain = f.num != 0
+		case f.number == 5 && f.kind == protowire.VarintType:
+			d.Rank = core.Known(uint64(uint32(f.num)))
 		}
 		return nil
 	})

@@ -102,6 +102,7 @@ type Depth struct {
 	Blocks       uint64
 	DeviceBlocks core.Count
 	Uncertain    bool
+	Rank         core.Count // unknown for a worker of one rank
 }
 
 // BindRequest compares and binds.

@@ -13,7 +13,7 @@ func writeBinding(d Digest, state uint64, worker string) []byte {
 }
 
 func writeObserved() []byte {
-	depth := number(number(number(body(nil, 1, []byte("e1")), 2, 7), 3, 0), 4, 1)
+	depth := number(number(number(number(body(nil, 1, []byte("e1")), 2, 7), 3, 0), 4, 1), 5, 0)
 	lookup := body(number(number(body(nil, 1, []byte("local")), 2, 2), 3, 9), 5, depth)
 	msg := body(number(nil, 1, 0), 2, lookup)
 	msg = body(msg, 2, body(number(body(nil, 1, []byte("remote")), 2, 3), 4, []byte("why")))
@@ -26,7 +26,7 @@ func TestDecodeObserveReply(t *testing.T) {
 	require.Equal(t, &ObserveReply{
 		Tokens: core.Known(0),
 		Lookups: []Lookup{
-			{Source: "local", Outcome: LookupHit, Blocks: 9, Depths: []Depth{{Worker: "e1", Blocks: 7, DeviceBlocks: core.Known(0), Uncertain: true}}},
+			{Source: "local", Outcome: LookupHit, Blocks: 9, Depths: []Depth{{Worker: "e1", Blocks: 7, DeviceBlocks: core.Known(0), Uncertain: true, Rank: core.Known(0)}}},
 			{Source: "remote", Outcome: LookupInvalid, Detail: "why"},
 		},
 		Bindings: []Binding{{Digest: Digest{1}, State: BindingBound, Worker: "e1"}},

@@ -25,7 +25,7 @@ type service struct {
 func serve(t *testing.T, engines map[string]*fakes.Engine) *service {
 	t.Helper()
 	text := "version: 1\nlisten: 127.0.0.1:0\nhealth: {interval_ms: 50}\nload: {interval_ms: 50}\nintrospect: {interval_ms: 200}\n" +
-		"kv: {check_ms: 300, pending_ms: 0}\nshutdown: {drain_ms: 0}\nfleet:\n  static:\n"
+		"kv: {check_ms: 300}\nshutdown: {drain_ms: 0}\nfleet:\n  static:\n"
 	for name, e := range engines {
 		text += fmt.Sprintf("    - {id: %s, address: %q}\n", name, e.Addr())
 	}

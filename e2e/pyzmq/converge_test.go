@@ -45,7 +45,7 @@ func follow(t *testing.T, p *publisher, withReplay bool) *rig {
 	cfg, err := config.Parse([]byte(fmt.Sprintf(`version: 1
 listen: 127.0.0.1:0
 health: {interval_ms: 50}
-kv: {check_ms: 300, replay_timeout_ms: 500, pending_ms: 0}
+kv: {check_ms: 300, replay_timeout_ms: 500}
 shutdown: {drain_ms: 0}
 fleet: {static: [{id: e, address: %q}]}
 `, r.engine.Address())), func(string) string { return "" })

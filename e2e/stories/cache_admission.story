@@ -29,7 +29,7 @@ report A running=2
 request r1 input=4000
 ----
 r1 order     near far
-r1 near      picks B by cache_candidate of 3, holding 2000 tokens
+r1 near      picks B by cache_candidate of 3, holding 2000 tokens by local
 r1 dispatch  B
 
 # Both are: C would have room and is not tried, since a rejection is no miss. The next bucket is.
@@ -58,7 +58,7 @@ r2 saw       D in-flight 0 no report
 request r3 at=10s input=4000
 ----
 r3 order     near far
-r3 near      picks A by cache_candidate of 3, holding 4000 tokens
+r3 near      picks A by cache_candidate of 3, holding 4000 tokens by local
 r3 dispatch  A
 
 # A queued holder is pinned only if admission lets it through.
@@ -74,7 +74,7 @@ report C running=1 waiting=9
 request r4 input=4000
 ----
 r4 order     near far
-r4 near      picks B by saturation_pin of 3, holding 2000 tokens
+r4 near      picks B by saturation_pin of 3, holding 2000 tokens by local
 r4 dispatch  B
 
 report B running=2 waiting=9

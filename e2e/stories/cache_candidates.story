@@ -48,7 +48,7 @@ I plain
 
 request r2 input=4000
 ----
-r2 all       picks C by cache_candidate of 9, holding 3920 tokens
+r2 all       picks C by cache_candidate of 9, holding 3920 tokens by local
 r2 dispatch  C
 
 # Never more than the maximum.
@@ -72,5 +72,5 @@ config
 
 request r4 input=4000
 ----
-r4 all       picks C by cache_candidate of 9, holding 3920 tokens
+r4 all       picks C by cache_candidate of 9, holding 3920 tokens by local
 r4 dispatch  C

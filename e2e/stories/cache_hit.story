@@ -1,7 +1,8 @@
 # cache_aware takes the engine with the least to compute (engine-selection.md 9.4): thresholds, ties by pressure, then by ID.
+# What was sent a moment ago does not count here; cache_pending.story is about that.
 
 config
-{"models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware"}}}}]}}}
+{"state": {"cluster": "state", "pending_prefix_ms": 0}, "models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware"}}}}]}}}
 ----
 1 model, 1 bucket
 
@@ -24,13 +25,13 @@ local finds 3 holders of 100 blocks
 # B has the least to compute; its other requests do not matter for that.
 request r1 input=4000
 ----
-r1 all       picks B by cache_candidate of 4, holding 3600 tokens
+r1 all       picks B by cache_candidate of 4, holding 3600 tokens by local
 r1 dispatch  B
 
 explain r1
 ----
 r1 asks      model="m" input=4000 (estimate) peak=unknown
-r1 all       picks B by cache_candidate of 4, holding 3600 tokens
+r1 all       picks B by cache_candidate of 4, holding 3600 tokens by local
 r1 saw       B in-flight 9 no report
 r1 saw       A in-flight 0 no report
 r1 saw       C in-flight 0 no report
@@ -45,7 +46,7 @@ local finds 2 holders of 100 blocks
 
 request r2 input=4000
 ----
-r2 all       picks A by cache_candidate of 4, holding 1040 tokens
+r2 all       picks A by cache_candidate of 4, holding 1040 tokens by local
 r2 dispatch  A
 
 kv blocks=100
@@ -55,7 +56,7 @@ local finds 1 holder of 100 blocks
 
 request r3 input=4000
 ----
-r3 all       picks C by no_cache_candidate of 4, holding 0 tokens
+r3 all       picks C by no_cache_candidate of 4, holding 0 tokens by local
 r3 dispatch  C
 
 # A share that is no whole number of tokens is rounded down; more blocks than were asked about count as all of them.
@@ -66,7 +67,7 @@ local finds 1 holder of 3 blocks
 
 request r4 input=4000
 ----
-r4 all       picks A by cache_candidate of 4, holding 1333 tokens
+r4 all       picks A by cache_candidate of 4, holding 1333 tokens by local
 r4 dispatch  A
 
 kv blocks=3
@@ -77,7 +78,7 @@ local finds 2 holders of 3 blocks
 
 request r5 input=4000
 ----
-r5 all       picks C by cache_candidate of 4, holding 4000 tokens
+r5 all       picks C by cache_candidate of 4, holding 4000 tokens by local
 r5 dispatch  C
 
 # Equal work goes by pressure.
@@ -99,12 +100,12 @@ report C running=1 waiting=5 uncached=800 kv_used=0 kv_total=0 kv_capacity=1000 
 
 request r6 input=4000
 ----
-r6 all       picks D by cache_candidate of 4, holding 3600 tokens
+r6 all       picks D by cache_candidate of 4, holding 3600 tokens by local
 r6 dispatch  D
 
 # Equal pressure goes by ID, in a filter with nothing in flight.
 config
-{"models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware"}}}}]}}}
+{"state": {"cluster": "state", "pending_prefix_ms": 0}, "models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware"}}}}]}}}
 ----
 1 model, 1 bucket
 
@@ -116,12 +117,12 @@ report C running=1 waiting=5 uncached=900 kv_used=0 kv_total=0 kv_capacity=1000 
 
 request r7 input=4000
 ----
-r7 all       picks B by cache_candidate of 4, holding 3600 tokens
+r7 all       picks B by cache_candidate of 4, holding 3600 tokens by local
 r7 dispatch  B
 
 # The gates are optional: no least number of tokens, and a share of the prompt instead.
 config
-{"models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {
+{"state": {"cluster": "state", "pending_prefix_ms": 0}, "models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {
   "policy": {"type": "cache_aware", "min_matched_tokens": 0, "min_match_ratio": 0.5}}}}]}}}
 ----
 1 model, 1 bucket
@@ -133,7 +134,7 @@ local finds 1 holder of 100 blocks
 
 request r8 input=100
 ----
-r8 all       picks A by cache_candidate of 4, holding 50 tokens
+r8 all       picks A by cache_candidate of 4, holding 50 tokens by local
 r8 dispatch  A
 
 kv blocks=100
@@ -143,5 +144,5 @@ local finds 1 holder of 100 blocks
 
 request r9 input=100
 ----
-r9 all       picks C by no_cache_candidate of 4, holding 0 tokens
+r9 all       picks C by no_cache_candidate of 4, holding 0 tokens by local
 r9 dispatch  C

@@ -1,7 +1,8 @@
 # What a prefix lookup can come to (engine-selection.md 9.3): found, not found, unavailable, refused. One lookup serves all buckets.
+# What was sent a moment ago does not count here; cache_pending.story is about that.
 
 config
-{"models": {"m": {"buckets": [
+{"state": {"cluster": "state", "pending_prefix_ms": 0}, "models": {"m": {"buckets": [
   {"id": "first", "groups": {"plain": {"worker_ids": ["A"], "policy": {"type": "cache_aware", "admission": {"max_inflight_requests": 1}}}}},
   {"id": "second", "rank": 1, "groups": {"plain": {"worker_ids": ["B", "C"], "policy": {"type": "cache_aware"}}}}]}}}
 ----
@@ -18,7 +19,7 @@ C plain others=3
 request r1 input=4000
 ----
 r1 order     first second
-r1 first     picks A by cache_unavailable of 1
+r1 first     picks A by cache_unavailable of 1, local unavailable: "the state service gave no answer"
 r1 dispatch  A
 
 release r1
@@ -32,7 +33,7 @@ local unavailable
 request r2 input=4000
 ----
 r2 order     first second
-r2 first     picks A by cache_unavailable of 1
+r2 first     picks A by cache_unavailable of 1, local unavailable: "overloaded"
 r2 dispatch  A
 
 release r2
@@ -47,7 +48,7 @@ local finds 0 holders of 10 blocks
 request r3 input=4000
 ----
 r3 order     first second
-r3 first     picks A by no_cache_candidate of 1, holding 0 tokens
+r3 first     picks A by no_cache_candidate of 1, holding 0 tokens by local
 r3 dispatch  A
 
 release r3
@@ -62,7 +63,7 @@ local finds 0 holders of 0 blocks
 request r4 input=4000
 ----
 r4 order     first second
-r4 first     picks A by no_cache_candidate of 1, holding 0 tokens
+r4 first     picks A by no_cache_candidate of 1, holding 0 tokens by local
 r4 dispatch  A
 
 # A is at its limit. The second bucket reads the same answer, and takes of it what concerns its own engines.
@@ -77,7 +78,7 @@ request r5 input=4000
 ----
 r5 order     first second
 r5 first     plain rejected A: max_inflight_requests 1 of 1
-r5 second    picks C by cache_candidate of 2, holding 3200 tokens
+r5 second    picks C by cache_candidate of 2, holding 3200 tokens by local, uncertain
 r5 dispatch  C
 
 metrics observes picks
@@ -95,7 +96,7 @@ request r6 input=4000
 ----
 r6 order     first second
 r6 first     plain rejected A: max_inflight_requests 1 of 1
-r6 second    picks B by cache_unavailable of 2
+r6 second    picks B by cache_unavailable of 2, local unavailable: "the state service gave no answer"
 r6 dispatch  B
 
 advance 1s

@@ -1,7 +1,8 @@
 # No engine holds enough: by pressure, among engines without a queue, admission asked once about the winner (engine-selection.md 9.6).
+# What was sent a moment ago does not count here; cache_pending.story is about that.
 
 config
-{"models": {"m": {"buckets": [
+{"state": {"cluster": "state", "pending_prefix_ms": 0}, "models": {"m": {"buckets": [
   {"id": "first", "groups": {"plain": {"worker_ids": ["A", "B", "C", "D"], "policy": {"type": "cache_aware",
     "worker_queue_limit": 4, "min_load_choices": 9, "admission": {"max_inflight_requests": 8}}}}},
   {"id": "second", "rank": 1, "groups": {"plain": {"worker_ids": ["E"], "policy": {"type": "round_robin"}}}}]}}}
@@ -25,7 +26,7 @@ local finds 0 holders of 100 blocks
 request r1 input=4000
 ----
 r1 order     first second
-r1 first     picks B by no_cache_candidate of 4, holding 0 tokens
+r1 first     picks B by no_cache_candidate of 4, holding 0 tokens by local
 r1 dispatch  B
 
 # B has a queue, so the least of the others.
@@ -35,7 +36,7 @@ report B waiting=4
 request r2 input=4000
 ----
 r2 order     first second
-r2 first     picks C by no_cache_candidate of 4, holding 0 tokens
+r2 first     picks C by no_cache_candidate of 4, holding 0 tokens by local
 r2 dispatch  C
 
 # All have one: the whole group again.
@@ -51,7 +52,7 @@ report D waiting=4
 request r3 input=4000
 ----
 r3 order     first second
-r3 first     picks B by no_cache_candidate of 4, holding 0 tokens
+r3 first     picks B by no_cache_candidate of 4, holding 0 tokens by local
 r3 dispatch  B
 
 # The winner is at its cap: no other is tried, the next bucket is.
@@ -73,7 +74,7 @@ r4 dispatch  E
 
 # One choice is a draw: over many requests every engine gets its share, whatever the load.
 config
-{"models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware", "min_load_choices": 1}}}}]}}}
+{"state": {"cluster": "state", "pending_prefix_ms": 0}, "models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware", "min_load_choices": 1}}}}]}}}
 ----
 1 model, 1 bucket
 

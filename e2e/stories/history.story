@@ -15,7 +15,7 @@ C plain
 # Nothing was sent yet.
 request r1 input=4000
 ----
-r1 all       picks C by no_cache_candidate of 3, holding 0 tokens
+r1 all       picks C by no_cache_candidate of 3, holding 0 tokens by history
 r1 dispatch  C
 
 release r1
@@ -25,7 +25,7 @@ r1 ends      complete
 # The same prompt goes where it is cached, however much that engine has to do.
 request r2 input=4000
 ----
-r2 all       picks C by cache_candidate of 3, holding 4000 tokens
+r2 all       picks C by cache_candidate of 3, holding 4000 tokens by history
 r2 dispatch  C
 
 release r2
@@ -35,13 +35,13 @@ r2 ends      complete
 # A third time it is nobody's conversation: what many send attracts and does not bind.
 request r3 input=4000
 ----
-r3 all       picks C by shared_prefix of 3, holding 4000 tokens
+r3 all       picks C by shared_prefix of 3, holding 4000 tokens by history
 r3 dispatch  C
 
 explain r3
 ----
 r3 asks      model="m" input=4000 (estimate) peak=unknown
-r3 all       picks C by shared_prefix of 3, holding 4000 tokens
+r3 all       picks C by shared_prefix of 3, holding 4000 tokens by history
 r3 saw       C in-flight 0 no report
 r3 saw       A in-flight 0 no report
 r3 saw       B in-flight 0 no report

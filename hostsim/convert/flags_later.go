@@ -3,7 +3,7 @@ package convert
 // laterFlags are those of newer sources, [N] in engine-selection.md.
 func laterFlags() []Flag {
 	return []Flag{
-		{Name: "--dp-aware", kind: kindSwitch, Fate: Refused, Reason: "is not in this version: requests are sent to engines, which choose their ranks", To: "leave it out"},
+		{Name: "--dp-aware", kind: kindSwitch, Fate: Refused, Reason: "is not a choice here: cache_aware with the source local names the rank that holds a prefix, and engines choose theirs otherwise", To: "leave it out"},
 		{Name: "--no-tokenizer", kind: kindSwitch, Fate: Outside, To: "nobody: prompt lengths are a quarter of the body's bytes, without a tokenizer"},
 		{Name: "--kv-peer-selector", Value: "TERM...", kind: kindList, Fate: Outside, To: stateService + "all proxies share its index, there are no router peers"},
 		{Name: "--kv-bootstrap-timeout-ms", Value: "MS", kind: kindCount, Fate: Outside, To: stateService + "all proxies share its index, there are no router peers"},

@@ -52,6 +52,9 @@ func TestKV_cachedTokensFollowTheLastTokenRule(t *testing.T) {
 			{completion(ids(1, 49), `,"cache_salt":"a"`), 48},
 			{completion(ids(1, 49), `,"cache_salt":"b"`), 0},
 		} {
+			found, err := s.Find(completionPath, []byte(c.body))
+			require.NoError(t, err)
+			require.Equal(t, []int{c.want}, found, "%s, request %d, asked before", d, i)
 			require.Equal(t, c.want, cachedBy(t, s.post(completionPath, c.body).body), "%s, request %d", d, i)
 		}
 		require.Equal(t, 400, s.post(completionPath, completion(ids(1, 9), `,"cache_salt":""`)).status)

@@ -79,7 +79,11 @@ func (r *run) printOutcome(e *exchange, s *State) bool {
 		for _, added := range inserted(string(e.body), s.Body) {
 			r.line(e.id, "adds", added)
 		}
-		r.line(e.id, "dispatch", strings.Join(r.engines(s), ", then "))
+		to := strings.Join(r.engines(s), ", then ")
+		if s.Rank != "" {
+			to += ", rank " + s.Rank
+		}
+		r.line(e.id, "dispatch", to)
 	default:
 		r.line(e.id, "passes", "without an endpoint")
 	}

@@ -87,6 +87,7 @@ type Exchange interface {
 type State struct {
 	Held     bool   // the filter keeps the request
 	Endpoint string // where the filter sent it, empty for nowhere
+	Rank     string // data-parallel rank that the engine is told, empty for none
 	Body     string // as it went on
 	Worker   string // the engine that the response names to the client
 	Answer   *Answer

@@ -67,7 +67,7 @@ func readLookup(a *arguments, input string) (*lookup, error) {
 }
 
 // readDepths reads an engine a line: ID, blocks, how many of them its device memory
-// holds, and whether its event stream has gaps.
+// holds, the data-parallel rank that does, and whether its event stream has gaps.
 func readDepths(input string) (list []wire.Depth, err error) {
 	for line := range strings.Lines(input) {
 		line = strings.TrimSpace(line)
@@ -86,6 +86,7 @@ func readDepths(input string) (list []wire.Depth, err error) {
 			a.fail("write how many blocks the engine holds, like \"A 10\"")
 		}
 		d.DeviceBlocks.N, d.DeviceBlocks.Known = a.number("device")
+		d.Rank.N, d.Rank.Known = a.number("rank")
 		if err := a.done(); err != nil {
 			return nil, fmt.Errorf("%q: %w", line, err)
 		}
@@ -106,7 +107,11 @@ func (l *lookup) encode() []byte {
 		if d.DeviceBlocks.Known {
 			m = appendNumber(m, 3, d.DeviceBlocks.N)
 		}
-		b = appendBytes(b, 5, appendNumber(m, 4, protowire.EncodeBool(d.Uncertain)))
+		m = appendNumber(m, 4, protowire.EncodeBool(d.Uncertain))
+		if d.Rank.Known {
+			m = appendNumber(m, 5, d.Rank.N)
+		}
+		b = appendBytes(b, 5, m)
 	}
 	return b
 }

@@ -2,6 +2,7 @@ package story
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/pointsman/pointsman/core/fleet"
 	"github.com/pointsman/pointsman/core/flow"
@@ -29,7 +30,10 @@ func (e *nativeExchange) step(ev *flow.Event) {
 		case flow.EffectContinue:
 			e.state.Held = false
 		case flow.EffectRoute:
-			e.state.Endpoint = effect.Endpoint
+			e.state.Endpoint, e.state.Rank = effect.Endpoint, ""
+			if effect.Rank.Known {
+				e.state.Rank = strconv.FormatUint(effect.Rank.N, 10)
+			}
 		case flow.EffectRespond:
 			e.answer(&effect.Response)
 			answered = true

@@ -211,6 +211,7 @@ func (e *wasmExchange) State() State {
 	s := State{Held: e.stream.RequestPaused(), Receipts: e.receipts}
 	if request := e.out.Request(); request.Headers != nil {
 		s.Endpoint, _ = request.Headers.First("x-pointsman-endpoint")
+		s.Rank, _ = request.Headers.First("x-data-parallel-rank")
 		s.Body = string(request.Body)
 	}
 	m := e.out.Response()

@@ -14,9 +14,6 @@ type KV struct {
 	Enabled bool `yaml:"enabled"`
 	// BudgetBytes bounds the index's accounted memory.
 	BudgetBytes int64 `yaml:"budget_bytes"`
-	// PendingMillis is how long a credited prefix counts, 0 for not at all
-	// (engine-selection.md 10.8).
-	PendingMillis Millis `yaml:"pending_ms"`
 	// Bounds of one rank's stream.
 	QueueMessages   int `yaml:"queue_messages"`
 	QueueBytes      int `yaml:"queue_bytes"`
@@ -31,7 +28,7 @@ type KV struct {
 
 func defaultKV() KV {
 	return KV{
-		Enabled: true, BudgetBytes: 1 << 30, PendingMillis: 2000,
+		Enabled: true, BudgetBytes: 1 << 30,
 		QueueMessages: 1024, QueueBytes: 16 << 20, MaxMessageBytes: 16 << 20,
 		ReplayTimeoutMillis: 2000, ReplayTotalMillis: 60_000, CheckMillis: 10_000,
 	}
@@ -78,7 +75,6 @@ func (c *Config) validateKV(p *Problems) {
 	checkRange("kv.queue_messages", int64(k.QueueMessages), 1, 1<<20, "", p)
 	checkRange("kv.queue_bytes", int64(k.QueueBytes), 1<<10, 1<<32, "", p)
 	checkRange("kv.max_message_bytes", int64(k.MaxMessageBytes), 1<<10, 1<<30, "", p)
-	checkRange("kv.pending_ms", int64(k.PendingMillis), 0, 600_000, " milliseconds", p)
 	checkRange("kv.replay_timeout_ms", int64(k.ReplayTimeoutMillis), 1, int64(maxSpan), " milliseconds", p)
 	checkRange("kv.replay_total_ms", int64(k.ReplayTotalMillis), 1, int64(maxSpan), " milliseconds", p)
 	checkRange("kv.check_ms", int64(k.CheckMillis), 10, int64(maxSpan), " milliseconds", p)

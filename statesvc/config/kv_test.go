@@ -13,7 +13,7 @@ func TestParse_kvProblems(t *testing.T) {
 		"mistyped":        {"{budget: 1}", "{}", "kv.budget: unknown key; did you mean budget_bytes?"},
 		"small budget":    {"{budget_bytes: 5}", "{}", "kv.budget_bytes: 5 is out of range; write 1048576 to"},
 		"times crossed":   {"{replay_total_ms: 100}", "{}", "kv.replay_total_ms: 100 is below"},
-		"pending":         {"{pending_ms: -1}", "{}", "kv.pending_ms: -1 is out of range; write 0 to"},
+		"pending":         {"{pending_ms: 2000}", "{}", "kv.pending_ms: unknown key"},
 		"no scheme":       {"{}", "{events: '127.0.0.1:5557'}", "fleet.static[0].kv.events"},
 		"wildcard":        {"{}", "{events: 'tcp://*:5557'}", "write the host to connect to"},
 		"no port":         {"{}", "{events: 'tcp://h'}", `has no port from 1 to 65535; write tcp://h:5557`},

@@ -13,7 +13,6 @@ type caseQueue struct {
 	head   recorded.Case
 	full   bool
 	before int
-	count  int
 }
 
 // peek gives the next case without taking it. ok is false at the end.
@@ -28,11 +27,7 @@ func (q *caseQueue) peek() (c recorded.Case, ok bool, err error) {
 	if !ok {
 		return c, false, nil
 	}
-	q.count++
-	switch {
-	case len(c.Prompt) == 0 || c.Name == "":
-		return c, false, fmt.Errorf("cases: number %d has no name or no prompt_token_ids; give a file like overlap_cases.jsonl", q.count)
-	case c.Before < q.before:
+	if c.Before < q.before {
 		return c, false, fmt.Errorf("cases: %q comes after %d messages, the case before it after %d; sort them by batches_seen_before",
 			c.Name, c.Before, q.before)
 	}
@@ -69,11 +64,14 @@ func (r *replay) judge(c recorded.Case) *CaseResult {
 		if m.AtMost > m.Blocks {
 			line.AtMost = m.AtMost * m.BlockSize
 		}
-		if m.BlockSize != c.BlockSize {
+		if c.BlockSize > 0 && m.BlockSize != c.BlockSize {
 			line.OtherSize = m.BlockSize
 		}
 	}
 	line.Equal = line.Predicted == c.Cached
+	if line.UnknownStream {
+		r.sum.UnknownStream++
+	}
 	tally := &r.sum.Tally
 	if c.ResetPending {
 		tally = &r.sum.ResetPending

@@ -129,6 +129,9 @@ type Summary struct {
 	// announcement, which no consumer of events can predict.
 	Tally
 	ResetPending Tally `json:"reset_not_yet_announced"`
+	// UnknownStream counts the cases of a port that no message had come from, which are
+	// predicted to find nothing. Often the port is mistyped.
+	UnknownStream int `json:"unknown_stream"`
 	// Error is why the replay ended early.
 	Error string `json:"error,omitempty"`
 }

@@ -67,7 +67,7 @@ func TestRun_badMessagesAreCountedAndTheRestApplied(t *testing.T) {
 func TestRun_wrongFilesAreToldApart(t *testing.T) {
 	good := message(0, 0)
 	oneCase := func(before int) string {
-		return fmt.Sprintf(`{"name":"c%d","port":1,"batches_seen_before":%d,"prompt_token_ids":[1]}`+"\n", before, before)
+		return fmt.Sprintf(`{"name":"c%d","port":1,"batches_seen_before":%d,"prompt_token_ids":[1],"engine_cached_tokens":0}`+"\n", before, before)
 	}
 	for name, c := range map[string]struct{ frames, cases, says string }{
 		"empty":             {"", "", "frames: the file has no messages"},
@@ -77,7 +77,7 @@ func TestRun_wrongFilesAreToldApart(t *testing.T) {
 		"a list":            {"[1,2]", "", "frames: recording, line 1"},
 		"cut off":           {good + good[:30], "", "frames: recording, line 2"},
 		"cases, cut off":    {good, oneCase(0) + oneCase(1)[:20], "cases: recording, line 2"},
-		"cases are frames":  {good, good, "cases: number 1 has no name or no prompt_token_ids"},
+		"cases are frames":  {good, good, "cases: recording, line 1: name: missing"},
 		"cases out of turn": {good, oneCase(1) + oneCase(0), `"c0" comes after 0 messages`},
 		"cases of another":  {good, oneCase(2), "the frames end after 1"},
 	} {
@@ -104,5 +104,6 @@ func TestRun_caseOfAStreamThatSaidNothing(t *testing.T) {
 	o := replay(strings.NewReader(message(0, 0)), strings.NewReader(`{"name":"c","port":9,"batches_seen_before":1,"prompt_token_ids":[1,2],"engine_cached_tokens":1}`))
 	require.NoError(t, o.err)
 	require.True(t, o.cases[0].UnknownStream)
+	require.Equal(t, 1, o.Summary.UnknownStream)
 	require.False(t, o.Good())
 }

@@ -33,6 +33,9 @@ func (p *Prompts) local(source, asked string, tokens uint64, matches []pump.Matc
 	trusted, why := false, "no engine serves it"
 	for _, worker := range p.opts.Engines.Serving(asked) {
 		if d := depths[worker]; d != nil {
+			if d.Rank != nil && p.opts.Index.Ranks(worker) < 2 {
+				d.Rank = nil // there is no choice
+			}
 			lookup.Depths = append(lookup.Depths, d)
 			continue
 		}
@@ -51,7 +54,7 @@ func (p *Prompts) local(source, asked string, tokens uint64, matches []pump.Matc
 	return lookup
 }
 
-// note keeps the best rank of an engine.
+// note keeps the rank of an engine that holds the most, of equals the first.
 func note(depths map[string]*wirepb.Depth, m *pump.Match) {
 	reach := uint64(m.Reach())
 	if reach == 0 {
@@ -62,10 +65,10 @@ func note(depths map[string]*wirepb.Depth, m *pump.Match) {
 		d = &wirepb.Depth{Worker: m.Owner.Worker}
 		depths[m.Owner.Worker] = d
 	}
-	if reach <= d.GetBlocks() {
+	if reach < d.GetBlocks() || reach == d.GetBlocks() && m.Owner.Rank >= d.GetRank() {
 		return
 	}
-	device := uint64(m.Within[0]) * uint64(m.BlockSize)
-	d.Blocks, d.DeviceBlocks = reach, &device
+	device, rank := uint64(m.Within[0])*uint64(m.BlockSize), m.Owner.Rank
+	d.Blocks, d.DeviceBlocks, d.Rank = reach, &device, &rank
 	d.Uncertain = m.Trust != zmqsub.TrustFull || !m.Certain
 }

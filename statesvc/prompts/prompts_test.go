@@ -24,6 +24,7 @@ type scene struct {
 	err     error
 	matches []pump.Match
 	trust   map[string]zmqsub.Trust
+	ranks   map[string]int // of engines with several
 	asked   kvindex.Prompt
 }
 
@@ -34,6 +35,8 @@ func (s *scene) Tokens(context.Context, string, chat.Dialect, string) (tokenize.
 }
 
 func (s *scene) Match(p kvindex.Prompt, r *pump.Result) { s.asked, r.Matches = p, s.matches }
+
+func (s *scene) Ranks(worker string) int { return s.ranks[worker] }
 
 func (s *scene) Trust(worker string) (zmqsub.Trust, string) { return s.trust[worker], "restarted" }
 
@@ -85,6 +88,22 @@ func TestLook_depths(t *testing.T) {
 
 	s.matches = []pump.Match{{Match: kvindex.Match{Owner: kvindex.Owner{Worker: "a"}, Pending: 9, Certain: true}, Trust: zmqsub.TrustFull}}
 	require.EqualValues(t, 9, s.look(t, nil).Lookups[0].GetDepths()[0].GetBlocks(), "what was sent there lately counts")
+}
+
+// Of an engine's ranks the one counts that holds the most, of equals the first. It is
+// named where the engine has several.
+func TestLook_rank(t *testing.T) {
+	s := &scene{tokens: exact(), trust: full(), ranks: map[string]int{"a": 4, "b": 1}, matches: []pump.Match{
+		holds("a", 3, 2, zmqsub.TrustFull), holds("a", 0, 1, zmqsub.TrustFull), holds("a", 2, 2, zmqsub.TrustFull), holds("b", 0, 2, zmqsub.TrustFull),
+	}}
+	depths := s.look(t, nil).Lookups[0].GetDepths()
+	require.Len(t, depths, 2)
+	require.Equal(t, proto.Uint32(2), depths[0].Rank)
+	require.EqualValues(t, 8, depths[0].GetBlocks())
+	require.Nil(t, depths[1].Rank)
+
+	s.matches = s.matches[1:2]
+	require.Equal(t, proto.Uint32(0), s.look(t, nil).Lookups[0].GetDepths()[0].Rank, "the first one is a rank too")
 }
 
 // A miss is known; without events nobody knows.

@@ -204,8 +204,10 @@ func (f *follower) applyEvents(want []target) {
 func (f *follower) open(r *rank) {
 	ok, loser := f.p.claims.take(r.target.endpoint, f.id, r.target.strength)
 	if !ok {
+		r.refused(f.log)
 		return
 	}
+	r.granted(f.log)
 	if loser != "" {
 		f.p.nudge(loser)
 		f.log.Warn("two engines name one event socket; it is taken for this one's", "endpoint", r.target.endpoint, "other", loser)
@@ -233,7 +235,7 @@ func (f *follower) applyLoad(want []target) {
 	feeds := make([]feed, 0, len(want))
 	for _, t := range want {
 		feeds = append(feeds, feed{target: t, feed: zmqsub.OpenFeed(zmqsub.FeedOptions{
-			Endpoint: t.endpoint, Topic: t.topic, MaxMessageBytes: maxLoadBytes,
+			Endpoint: t.endpoint, Topic: t.topic, MaxMessageBytes: maxLoadBytes, Logger: f.log.With("rank", t.rank),
 			Take: func(payload []byte) { f.loads.frame(t.rank, payload) },
 		})})
 	}

@@ -9,6 +9,8 @@ import (
 type Matcher interface {
 	// Match finds the depth per engine, rank and tier. r is reused.
 	Match(prompt kvindex.Prompt, r *Result)
+	// Ranks is how many data-parallel ranks of an engine are followed, 0 for none.
+	Ranks(worker string) int
 	// Trust tells of an engine without a match whether it holds nothing or nobody knows.
 	Trust(worker string) (zmqsub.Trust, string)
 }
@@ -46,6 +48,19 @@ func (p *Pump) Match(prompt kvindex.Prompt, r *Result) {
 		}
 		r.Matches = append(r.Matches, m)
 	}
+}
+
+// Ranks implements Matcher.
+func (p *Pump) Ranks(worker string) int {
+	p.mu.Lock()
+	f := p.engines[worker]
+	p.mu.Unlock()
+	if f == nil {
+		return 0
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.ranks)
 }
 
 // Trust implements Matcher: that of the engine's least trusted rank, with the reason.

@@ -192,8 +192,14 @@ func TestPump_claimedEndpoint(t *testing.T) {
 	r.holds(prompt(1, 8), map[kvindex.Owner]int{own("owner", 0): 5})
 	r.trusts("thief", "none", "endpoint_claimed")
 	r.trusts("owner", "full", "none")
+	const refused, granted = "event socket is another engine's", "event socket is this engine's now"
+	r.eventually("logged", func() bool { return r.log.count(refused) > 0 })
+	asked := thief.Calls("/kv_event_sources")
+	r.eventually("looked at again", func() bool { return thief.Calls("/kv_event_sources") > asked+2 })
+	require.Equal(t, 1, r.log.count(refused))
 	r.set(worker("thief", thief.Address(), 1))
 	r.holds(prompt(1, 8), map[kvindex.Owner]int{own("thief", 0): 5})
+	require.Equal(t, 1, r.log.count(granted))
 }
 
 // Field report C34: an engine that does not answer holds up nobody.

@@ -2,6 +2,7 @@ package pump
 
 import (
 	"errors"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 
@@ -20,6 +21,9 @@ type rank struct {
 	owner  kvindex.Owner
 	target target
 	stream atomic.Pointer[zmqsub.Stream] // nil while another engine has the socket
+	// denied tells that the log knows of another engine having the socket. It belongs to
+	// the follower's goroutine.
+	denied bool
 
 	mu     sync.Mutex
 	counts EventCounts
@@ -97,6 +101,24 @@ func (r *rank) eventCounts() EventCounts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.counts
+}
+
+// refused tells the log, once, that another engine has the socket.
+func (r *rank) refused(log *slog.Logger) {
+	if r.denied {
+		return
+	}
+	r.denied = true
+	log.Warn("event socket is another engine's; nothing is known of this one's cache", "endpoint", r.target.endpoint, "rank", r.owner.Rank,
+		"advice", "give each engine an event port of its own, or name the right one in kv.events of this worker")
+}
+
+// granted tells it that the socket is this rank's after all.
+func (r *rank) granted(log *slog.Logger) {
+	if r.denied {
+		r.denied = false
+		log.Info("event socket is this engine's now", "endpoint", r.target.endpoint, "rank", r.owner.Rank)
+	}
 }
 
 // close ends the stream; what the index has of the rank goes.

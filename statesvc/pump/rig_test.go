@@ -27,10 +27,29 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type rig struct {
 	*testing.T
 	pump *pump.Pump
+	log  diary
 
 	mu      sync.Mutex
 	fleet   []fleet.Status
 	reports []report
+}
+
+// diary is a log that a test reads.
+type diary struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (d *diary) Write(p []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.text.Write(p)
+}
+
+func (d *diary) count(text string) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return strings.Count(d.text.String(), text)
 }
 
 type report struct {
@@ -62,7 +81,7 @@ func (r *rig) last() report {
 
 // quick makes things happen fast.
 const quick = `version: 1
-kv: {check_ms: 200, replay_timeout_ms: 300, pending_ms: 0}
+kv: {check_ms: 200, replay_timeout_ms: 300}
 load: {interval_ms: 20, freshness_ms: 2000}
 introspect: {interval_ms: 100}
 `
@@ -78,7 +97,7 @@ func start(t *testing.T, header string, workers ...string) *rig {
 	r := &rig{T: t}
 	began := time.Now()
 	r.pump = pump.New(pump.Options{
-		Config: cfg, Fleet: r, Loads: r, Seed: 1, Logger: slog.New(slog.DiscardHandler),
+		Config: cfg, Fleet: r, Loads: r, Seed: 1, Logger: slog.New(slog.NewTextHandler(&r.log, nil)),
 		Clock: func() core.Instant { return core.Instant(time.Since(began).Milliseconds()) },
 	})
 	r.pump.Start()

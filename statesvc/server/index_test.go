@@ -45,6 +45,8 @@ func (f *followed) Engines() []pump.Engine {
 	}
 }
 
+func (f *followed) Ranks(string) int { return 1 }
+
 func (f *followed) Trust(worker string) (zmqsub.Trust, string) {
 	if worker == "a" {
 		return zmqsub.TrustFull, "none"
@@ -64,6 +66,19 @@ func (f *followed) Match(p kvindex.Prompt, r *pump.Result) {
 func withIndex(t *testing.T, change func(*config.Config)) *stage {
 	t.Helper()
 	return newStageWith(t, change, func(o *server.Options) { o.Index = newFollowed() })
+}
+
+// The page says how far each engine's events are trusted, and where to read on; without
+// an index it says nothing of either.
+func TestServer_statusPageShowsTrust(t *testing.T) {
+	page := withIndex(t, nil).do(t, "GET", "/", nil).body
+	require.Contains(t, page, `<td class="full">full</td>`)
+	require.Contains(t, page, `<td class="none">none, no_source</td>`)
+	require.Contains(t, page, `href="/v1/index"`)
+	bare := newStage(t, nil).do(t, "GET", "/", nil).body
+	for _, absent := range []string{"KV events", "no_source", "/v1/index"} {
+		require.NotContains(t, bare, absent)
+	}
 }
 
 func TestServer_indexOverview(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/pointsman/pointsman/statesvc/jsonwords"
 	"github.com/pointsman/pointsman/statesvc/kvevents/zmqsub"
 	"github.com/pointsman/pointsman/statesvc/kvindex"
 	"github.com/pointsman/pointsman/statesvc/pump"
@@ -72,7 +73,7 @@ func (s *Server) indexMatch(w http.ResponseWriter, r *http.Request) {
 	}
 	var q matchQuery
 	if err := decodeStrictly(body, &q); err != nil {
-		fail(w, http.StatusBadRequest, "bad_request", `want {"tokens":[numbers],"salt":text,"lora":text}: `+err.Error())
+		fail(w, http.StatusBadRequest, "bad_request", `want {"tokens":[numbers],"salt":text,"lora":text}: `+jsonwords.Of(err).Error())
 		return
 	}
 	if len(q.Tokens) == 0 || len(q.Tokens) > maxMatchTokens {

@@ -1569,7 +1569,10 @@ type Depth struct {
 	// Blocks of them that the engine's device memory holds; absent when unknown.
 	DeviceBlocks *uint64 `protobuf:"varint,3,opt,name=device_blocks,json=deviceBlocks,proto3,oneof" json:"device_blocks,omitempty"`
 	// True when the worker's event stream has gaps, so that it may hold less.
-	Uncertain     bool `protobuf:"varint,4,opt,name=uncertain,proto3" json:"uncertain,omitempty"`
+	Uncertain bool `protobuf:"varint,4,opt,name=uncertain,proto3" json:"uncertain,omitempty"`
+	// Data-parallel rank that holds them; absent when the worker has one rank, or it is
+	// not known how many.
+	Rank          *uint32 `protobuf:"varint,5,opt,name=rank,proto3,oneof" json:"rank,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1630,6 +1633,13 @@ func (x *Depth) GetUncertain() bool {
 		return x.Uncertain
 	}
 	return false
+}
+
+func (x *Depth) GetRank() uint32 {
+	if x != nil && x.Rank != nil {
+		return *x.Rank
+	}
+	return 0
 }
 
 // BindRequest compares and binds: each proposal takes effect if its scope is
@@ -1958,13 +1968,15 @@ const file_pointsman_proto_rawDesc = "" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1b.pointsman.v1.LookupOutcomeR\aoutcome\x12\x16\n" +
 	"\x06blocks\x18\x03 \x01(\x04R\x06blocks\x12\x16\n" +
 	"\x06detail\x18\x04 \x01(\tR\x06detail\x12+\n" +
-	"\x06depths\x18\x05 \x03(\v2\x13.pointsman.v1.DepthR\x06depths\"\x91\x01\n" +
+	"\x06depths\x18\x05 \x03(\v2\x13.pointsman.v1.DepthR\x06depths\"\xb3\x01\n" +
 	"\x05Depth\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x16\n" +
 	"\x06blocks\x18\x02 \x01(\x04R\x06blocks\x12(\n" +
 	"\rdevice_blocks\x18\x03 \x01(\x04H\x00R\fdeviceBlocks\x88\x01\x01\x12\x1c\n" +
-	"\tuncertain\x18\x04 \x01(\bR\tuncertainB\x10\n" +
-	"\x0e_device_blocks\"|\n" +
+	"\tuncertain\x18\x04 \x01(\bR\tuncertain\x12\x17\n" +
+	"\x04rank\x18\x05 \x01(\rH\x01R\x04rank\x88\x01\x01B\x10\n" +
+	"\x0e_device_blocksB\a\n" +
+	"\x05_rank\"|\n" +
 	"\vBindRequest\x12\x18\n" +
 	"\acontext\x18\x01 \x01(\x06R\acontext\x12\x1d\n" +
 	"\n" +

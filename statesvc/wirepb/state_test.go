@@ -62,9 +62,13 @@ func observed(p *wirepb.ObserveReply) *wire.ObserveReply {
 		case wirepb.LookupOutcome_LOOKUP_UNAVAILABLE:
 		}
 		for _, d := range l.GetDepths() {
-			lookup.Depths = append(lookup.Depths, wire.Depth{
+			depth := wire.Depth{
 				Worker: core.WorkerID(d.GetWorker()), Blocks: d.GetBlocks(), DeviceBlocks: count(d.DeviceBlocks), Uncertain: d.GetUncertain(),
-			})
+			}
+			if d.Rank != nil {
+				depth.Rank = core.Known(uint64(d.GetRank()))
+			}
+			lookup.Depths = append(lookup.Depths, depth)
 		}
 		out.Lookups = append(out.Lookups, lookup)
 	}
@@ -85,7 +89,7 @@ func sampleObserved() *wirepb.ObserveReply {
 		Tokens: proto.Uint64(0), Bindings: sampleBindings(), Uncounted: true,
 		Lookups: []*wirepb.Lookup{
 			{Source: "local", Outcome: wirepb.LookupOutcome_LOOKUP_HIT, Blocks: 1 << 40, Depths: []*wirepb.Depth{
-				{Worker: "e1", Blocks: 3, DeviceBlocks: proto.Uint64(0), Uncertain: true}, {},
+				{Worker: "e1", Blocks: 3, DeviceBlocks: proto.Uint64(0), Uncertain: true, Rank: proto.Uint32(0)}, {Rank: proto.Uint32(1<<32 - 1)}, {},
 			}},
 			{Source: "remote", Outcome: wirepb.LookupOutcome_LOOKUP_INVALID, Detail: "unknown model"},
 			{Outcome: wirepb.LookupOutcome_LOOKUP_MISS},

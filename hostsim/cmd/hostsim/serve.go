@@ -27,7 +27,7 @@ type serveCmd struct {
 	Filter        string   `help:"The filter module." default:"dist/filter.wasm" placeholder:"FILE"`
 	Listen        string   `help:"Where to listen." default:"127.0.0.1:8080" placeholder:"ADDR"`
 	State         string   `help:"The state service." placeholder:"URL"`
-	Engine        []string `help:"Engines for requests the filter does not route; default: the configuration's workers." placeholder:"ADDR"`
+	Engine        []string `help:"Engines that requests may go to; those on paths the filter does not route go to each in turn. Default: the configuration's workers. With neither, every engine that the filter names is taken, and paths it does not route get 503. Only for endpoint_mode override_host." placeholder:"ADDR"`
 	VMs           int      `name:"vms" help:"Number of VMs, as an Envoy has workers; 0 means one per CPU." default:"0"`
 	NoHeaderPause bool     `help:"Behave like an Envoy without allow_on_headers_stop_iteration."`
 	Demo          int      `help:"Start this many fake engines, model demo, and a state service." placeholder:"N"`
@@ -81,7 +81,9 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 		defer fleet.stop()
 		c.State, c.Engine = fleet.stateURL(), fleet.addrs()
 	}
-	proxy, err := c.proxy(module, document, cfg, logger)
+	config := c.proxyConfig(document, cfg, logger)
+	config.Wasm = module
+	proxy, err := hostsim.NewProxy(config)
 	if err != nil {
 		return err
 	}
@@ -128,9 +130,10 @@ func (c *serveCmd) source() string {
 	return c.Config
 }
 
-func (c *serveCmd) proxy(module, document []byte, cfg *spec.Config, logger *slog.Logger) (*hostsim.Proxy, error) {
+// proxyConfig is the proxy's configuration without the module.
+func (c *serveCmd) proxyConfig(document []byte, cfg *spec.Config, logger *slog.Logger) hostsim.ProxyConfig {
 	config := hostsim.ProxyConfig{
-		Wasm: module, Profile: hostsim.Envoy139, FilterConfig: document,
+		Profile: hostsim.Envoy139, FilterConfig: document,
 		PluginName: "pointsman", VMID: "pointsman", OnFailure: hostsim.FailReload,
 		HeaderPause: !c.NoHeaderPause, BodyLimit: int(*cfg.MaxBodyBytes) + 1<<20,
 		VMs: c.VMs, Upstream: enginesCluster, Clusters: []hostsim.Cluster{c.engines(cfg)}, Logger: logger,
@@ -139,7 +142,7 @@ func (c *serveCmd) proxy(module, document []byte, cfg *spec.Config, logger *slog
 	if cfg.State != nil {
 		config.Clusters = append(config.Clusters, hostsim.Cluster{Name: cfg.State.Cluster, Endpoints: []string{c.State}})
 	}
-	return hostsim.NewProxy(config)
+	return config
 }
 
 // readModule reads the filter and checks its form, so that a wrong file is one
@@ -155,9 +158,9 @@ func readModule(path string) ([]byte, error) {
 	return module, nil
 }
 
-// engines makes the cluster that requests go to. Without known members an
-// override_host cluster has nothing to check against or to fall back to, so any
-// literal address is taken.
+// engines makes the cluster that requests go to. Where neither --engine nor the
+// configuration lists engines, those that the filter names are taken as they are:
+// the state service knows them, and nobody else does.
 func (c *serveCmd) engines(cfg *spec.Config) hostsim.Cluster {
 	members := c.Engine
 	for i := range cfg.Workers {
@@ -169,8 +172,8 @@ func (c *serveCmd) engines(cfg *spec.Config) hostsim.Cluster {
 		Name: enginesCluster, Mode: hostsim.OriginalDst, EndpointHeader: endpointHeader,
 		StripHeaders: []string{"x-pointsman-prefill", "x-pointsman-mode", "x-pointsman-model"},
 	}
-	if cfg.EndpointMode == spec.EndpointOverrideHost && len(members) > 0 {
-		cluster.Mode, cluster.Endpoints = hostsim.OverrideHost, members
+	if cfg.EndpointMode == spec.EndpointOverrideHost {
+		cluster.Mode, cluster.Endpoints, cluster.AnyEndpoint = hostsim.OverrideHost, members, len(members) == 0
 		if cfg.TransportRetry {
 			cluster.Retries = 2
 		}

@@ -28,6 +28,9 @@ type Cache interface {
 	// Admit takes in a prompt and finds what is cached of it, in tokens. It fails, and
 	// changes nothing lasting, when there is no room for the whole prompt.
 	Admit(prompt []uint32, ns Namespace) (seq Sequence, cached int, ok bool)
+	// Find tells how many tokens of a prompt Admit would find, and changes nothing: not
+	// even what was used when.
+	Find(prompt []uint32, ns Namespace) (cached int)
 	// Reset drops everything, unless a sequence is there. It is announced with the next
 	// event, as engines do (fixtures/README.md trap 4).
 	Reset() bool

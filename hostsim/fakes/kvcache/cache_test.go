@@ -119,6 +119,7 @@ func (m *machine) Admit(t *rapid.T) {
 	if m.fresh {
 		want = 0
 	}
+	require.Equal(t, want, m.cache.Find(prompt, ns))
 	seq, cached, ok := m.cache.Admit(prompt, ns)
 	if !ok {
 		return

@@ -28,6 +28,12 @@ func (h *host) has(ns Namespace, hash Hash) bool {
 	return ok
 }
 
+// holds is has without being a use.
+func (h *host) holds(ns Namespace, hash Hash) bool {
+	_, ok := h.found[hostKey{ns, hash}]
+	return ok
+}
+
 // keep copies the blocks of a stored event. Those that are there already are only used;
 // what is new is announced, run by run, and what has to go for it is too. Without
 // withTokens the announcement is a placeholder, as vLLM's offload tiers send it.

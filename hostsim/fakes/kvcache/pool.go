@@ -114,6 +114,21 @@ func (p *Pool) Admit(prompt []uint32, ns Namespace) (Sequence, int, bool) {
 	return s, s.computed, true
 }
 
+// Find implements Cache.
+func (p *Pool) Find(prompt []uint32, ns Namespace) int {
+	ns.Key = ""
+	s := &pooled{pool: p, ns: ns, tokens: prompt}
+	limit := max(len(prompt)-1, 0) / p.cfg.BlockSize
+	found := 0
+	for found < limit && len(p.cached[s.hash(found)]) > 0 {
+		found++
+	}
+	for found < limit && p.host.holds(ns, s.hash(found)) {
+		found++
+	}
+	return found * p.cfg.BlockSize
+}
+
 // Reset implements Cache.
 func (p *Pool) Reset() bool {
 	if p.free < p.cfg.Blocks {

@@ -189,6 +189,31 @@ func (r *Radix) Admit(prompt []uint32, ns Namespace) (Sequence, int, bool) {
 	return s, s.computed, true
 }
 
+// Find implements Cache.
+func (r *Radix) Find(prompt []uint32, ns Namespace) int {
+	s := &branch{tree: r, ns: ns, tokens: prompt}
+	limit := max(len(prompt)-1, 0) / r.cfg.BlockSize
+	s.hashTo(limit)
+	found := 0
+	for at := r.roots[ns]; at != nil && found < limit; {
+		next := at.children[s.hashes[found]]
+		if next == nil {
+			break
+		}
+		same := 0
+		for same < len(next.hashes) && found < limit && next.hashes[same] == s.hashes[found] {
+			same, found = same+1, found+1
+		}
+		if at = next; same < len(next.hashes) {
+			break
+		}
+	}
+	for found < limit && r.host.holds(ns, s.hashes[found]) {
+		found++
+	}
+	return found * r.cfg.BlockSize
+}
+
 // Reset implements Cache.
 func (r *Radix) Reset() bool {
 	if r.open > 0 {

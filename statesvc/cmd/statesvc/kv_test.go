@@ -43,6 +43,7 @@ func TestKVReplay_bad(t *testing.T) {
 	require.Equal(t, exitBad, code, "one case is not predicted")
 	require.Empty(t, stderr)
 	require.Contains(t, stdout, `"name":"report_mode_after_evict"`)
+	require.EqualValues(t, 0, lastLine(t, stdout)["unknown_stream"])
 
 	cut := filepath.Join(t.TempDir(), "cut.jsonl")
 	whole, err := os.ReadFile(run1 + "frames.jsonl")
@@ -57,9 +58,10 @@ func TestKVReplay_bad(t *testing.T) {
 func TestKVReplay_wrongFilesAndUsage(t *testing.T) {
 	frames := recordings + "vllm-0.32.0/main-bs16/frames.jsonl"
 	for want, argv := range map[string][]string{
-		"no such file":        {"--frames", "none.jsonl"},
-		"cases: open none":    {"--frames", frames, "--cases", "none.jsonl"},
-		"is a directory":      {"--frames", t.TempDir()},
+		"no such file":     {"--frames", "none.jsonl"},
+		"cases: open none": {"--frames", frames, "--cases", "none.jsonl"},
+		"is a directory; name a file in it, such as ../":                         {"--frames", recordings + "vllm-0.32.0/main-bs16"},
+		"cases: " + recordings + "vllm-0.32.0 is a directory; name a file in it": {"--frames", frames, "--cases", recordings + "vllm-0.32.0"},
 		"it has no frames":    {"--frames", recordings + "vllm-0.32.0/main-bs16/decoded.jsonl"},
 		"recording, line 1: ": {"--frames", "kv.go"},
 	} {
@@ -78,4 +80,10 @@ func TestKVReplay_wrongFilesAndUsage(t *testing.T) {
 	require.Empty(t, stderr)
 	require.Contains(t, stdout, "Examples:")
 	require.Contains(t, stdout, "statesvc kv replay --frames frames.jsonl")
+	for _, key := range []string{
+		"name", "prompt_token_ids", "port", "batches_seen_before", "engine_cached_tokens",
+		"reset_not_yet_announced", "cache_salt", "lora_name", "block_size",
+	} {
+		require.Contains(t, stdout, key)
+	}
 }

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
+
+	"github.com/pointsman/pointsman/statesvc/jsonwords"
 )
 
 const maxLine = 32 << 20
@@ -26,7 +28,7 @@ func lines[T any](r io.Reader) iter.Seq2[T, error] {
 			}
 			var v T
 			if err := json.Unmarshal(s.Bytes(), &v); err != nil {
-				yield(v, fmt.Errorf("recording, line %d: %w", n, err))
+				yield(v, fmt.Errorf("recording, line %d: %w", n, jsonwords.Of(err)))
 				return
 			}
 			if !yield(v, nil) {
@@ -49,8 +51,8 @@ type Frame []byte
 // UnmarshalJSON reads a string of hex digits.
 func (f *Frame) UnmarshalJSON(b []byte) error {
 	var s string
-	if err := json.Unmarshal(b, &s); err != nil {
-		return fmt.Errorf("a frame is a string of hex digits: %w", err)
+	if json.Unmarshal(b, &s) != nil {
+		return errors.New("a frame is a string of hex digits, and one is not a string")
 	}
 	raw, err := hex.DecodeString(s)
 	if err != nil {

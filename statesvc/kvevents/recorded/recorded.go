@@ -37,29 +37,6 @@ func Messages(r io.Reader) iter.Seq2[Message, error] {
 	}
 }
 
-// Case is what an engine found in its cache for one prompt.
-type Case struct {
-	Name      string `json:"name"`
-	BlockSize int    `json:"block_size"`
-	Port      int    `json:"port"`
-	// Before is how many messages of the recording, of all ports, had arrived.
-	Before int `json:"batches_seen_before"`
-	// ResetPending says that the engine had emptied its cache and not yet said so.
-	ResetPending bool     `json:"reset_not_yet_announced"`
-	LoRA         string   `json:"lora_name"`
-	Salt         string   `json:"cache_salt"`
-	Prompt       []uint32 `json:"prompt_token_ids"`
-	// Cached is the engine's own word, in tokens.
-	Cached int `json:"engine_cached_tokens"`
-	// Counted and Set are what a consumer that counts copies, and one that does not,
-	// predicted when the recording was made.
-	Counted int `json:"predicted_cached_tokens"`
-	Set     int `json:"predicted_by_plain_set"`
-}
-
-// Cases reads overlap_cases.jsonl.
-func Cases(r io.Reader) iter.Seq2[Case, error] { return lines[Case](r) }
-
 // Replay is one request to a replay socket and its replies.
 type Replay struct {
 	Name   string

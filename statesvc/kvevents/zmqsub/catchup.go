@@ -238,11 +238,19 @@ func (f *follower) caughtUp() {
 	})
 }
 
-// all asks for everything from number 0, when nothing was delivered yet.
+// all asks for everything from number 0, when nothing was delivered yet. An engine that
+// is known to have published nothing keeps its trust unless it answers with a batch, or
+// not at all: the question alone is no doubt.
 func (f *follower) all(ctx context.Context) {
 	f.pace.begin()
-	f.s.change(func(d *doubts, _ *Status) { d.add(ReasonBehind) })
-	err := f.replay(ctx, 0, f.take)
+	first := true
+	err := f.replay(ctx, 0, func(m *engine.Message, oversized bool) bool {
+		if first {
+			first = false
+			f.s.change(func(d *doubts, _ *Status) { d.add(ReasonBehind) })
+		}
+		return f.take(m, oversized)
+	})
 	switch {
 	case err == nil:
 		f.noteStart()
@@ -266,6 +274,7 @@ func (f *follower) take(m *engine.Message, oversized bool) bool {
 // noteStart takes an engine that has published nothing for one with an empty cache.
 func (f *follower) noteStart() {
 	if !f.cursor.known {
+		f.pace.whole()
 		f.s.change(func(d *doubts, _ *Status) { *d &^= incomplete })
 	}
 }

@@ -2,16 +2,18 @@ package zmqsub
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 
 	"github.com/pointsman/pointsman/statesvc/kvevents/engine"
 )
 
-// FeedOptions are a Feed's facts.
+// FeedOptions are a Feed's facts. Endpoint, Logger and Take are required.
 type FeedOptions struct {
 	Endpoint        string // tcp://host:port of the PUB socket
 	Topic           string // prefix of the topics to take; empty for all
 	MaxMessageBytes int
+	Logger          *slog.Logger
 	// Take is called with each payload from one goroutine, and never after Close has
 	// returned. It should be quick: messages wait in the socket meanwhile.
 	Take func(payload []byte)
@@ -31,9 +33,11 @@ type Feed struct {
 func OpenFeed(o FeedOptions) *Feed {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &Feed{cancel: cancel, status: Status{Endpoint: o.Endpoint, Last: -1}}
+	j := newJournal(o.Logger, "load reports", o.Endpoint)
 	sub := subscriber{
 		endpoint: o.Endpoint, topic: o.Topic, maxBytes: orElse(o.MaxMessageBytes, DefaultLimits().MaxMessageBytes),
 		up: func() {
+			j.note(func(n *standing) { n.trouble = troubleNone })
 			f.change(func(st *Status) {
 				st.Connected, st.Error = true, ""
 				st.Counts.Connects++
@@ -41,6 +45,7 @@ func OpenFeed(o FeedOptions) *Feed {
 		},
 		down: func(err error) { f.change(func(st *Status) { st.Connected, st.Error = false, err.Error() }) },
 		failed: func(err error) {
+			j.note(func(n *standing) { n.trouble, n.err = troubleOf(err), err.Error() })
 			f.change(func(st *Status) {
 				st.Counts.DialErrors++
 				st.Error = err.Error()
@@ -52,6 +57,7 @@ func OpenFeed(o FeedOptions) *Feed {
 			}
 		},
 	}
+	f.done.Go(func() { j.run(ctx) })
 	f.done.Go(func() { sub.run(ctx) })
 	return f
 }

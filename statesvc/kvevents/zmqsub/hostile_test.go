@@ -96,7 +96,7 @@ func TestStream_hostilePeers(t *testing.T) {
 func TestFeed_lastMessageCounts(t *testing.T) {
 	pub := zmqtest.Start(t, "load")
 	got := make(chan string, 10)
-	f := zmqsub.OpenFeed(zmqsub.FeedOptions{Endpoint: pub.Endpoint(), Topic: "load", MaxMessageBytes: 100, Take: func(p []byte) { got <- string(p) }})
+	f := zmqsub.OpenFeed(zmqsub.FeedOptions{Endpoint: pub.Endpoint(), Topic: "load", MaxMessageBytes: 100, Logger: discard(), Take: func(p []byte) { got <- string(p) }})
 	t.Cleanup(f.Close)
 	r := &rig{T: t, pub: pub, sink: &sink{}}
 	r.eventually("subscribed", func() bool { return pub.Subscribers() == 1 })

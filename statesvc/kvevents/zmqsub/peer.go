@@ -35,6 +35,8 @@ const (
 var (
 	errFrames  = fmt.Errorf("a message has more than %d parts", maxFrames)
 	errCommand = errors.New("the peer sent a malformed command")
+	// errEndpoint is an address that cannot be dialled.
+	errEndpoint = errors.New("not tcp://host:port")
 )
 
 // peer is one connection to a socket of an engine.
@@ -59,7 +61,7 @@ type message struct {
 func dial(ctx context.Context, endpoint string, kind zmq4.SocketType, maxBytes int) (*peer, error) {
 	address, ok := strings.CutPrefix(endpoint, "tcp://")
 	if !ok {
-		return nil, fmt.Errorf("endpoint %q is not tcp://host:port", endpoint)
+		return nil, fmt.Errorf("endpoint %q: %w", endpoint, errEndpoint)
 	}
 	dialer := net.Dialer{Timeout: handshakeTimeout, KeepAlive: keepAlive}
 	conn, err := dialer.DialContext(ctx, "tcp", address)

@@ -14,6 +14,7 @@ type Stream struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
+	journal  *journal
 	follower follower // belongs to its goroutine
 
 	reason atomic.Uint32 // of status, for Reason
@@ -21,8 +22,6 @@ type Stream struct {
 	mu      sync.Mutex
 	present doubts
 	status  Status
-	told    time.Time // when the log was last told of trust
-	from    Trust     // and of which
 }
 
 // Open begins to follow a rank. Close ends it.
@@ -34,6 +33,8 @@ func Open(o Options) *Stream {
 	s.present.add(ReasonConnecting)
 	s.reason.Store(uint32(ReasonConnecting))
 	s.follower = follower{s: s}
+	s.journal = newJournal(o.Logger, "KV events", o.Endpoint)
+	s.done.Go(func() { s.journal.run(ctx) })
 	s.done.Go(func() { s.subscribe(ctx) })
 	s.done.Go(func() { s.follower.run(ctx) })
 	return s
@@ -71,6 +72,7 @@ func (s *Stream) subscribe(ctx context.Context) {
 		endpoint: s.o.Endpoint, topic: s.o.Topic, maxBytes: s.o.Limits.MaxMessageBytes,
 		up: func() {
 			link++
+			s.journal.note(func(n *standing) { n.trouble = troubleNone })
 			s.queue.offer(item{kind: itemUp, link: link})
 		},
 		down:    func(err error) { s.queue.offer(item{kind: itemDown, link: link, err: err}) },
@@ -90,27 +92,24 @@ func (s *Stream) receive(m message, link uint64) {
 }
 
 func (s *Stream) dialFailed(err error) {
+	s.journal.note(func(n *standing) { n.trouble, n.err = troubleOf(err), err.Error() })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status.Counts.DialErrors++
 	s.status.Error = err.Error()
 }
 
-// change updates reasons and status together, and tells the log when trust changed, at
-// most once a second.
+// change updates reasons and status together.
 func (s *Stream) change(update func(d *doubts, st *Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	update(&s.present, &s.status)
-	now := time.Now()
 	if r := s.present.reason(); r != s.status.Reason {
-		s.status.Reason, s.status.Since = r, now
+		s.status.Reason, s.status.Since = r, time.Now()
 		s.reason.Store(uint32(r))
 	}
-	if t := s.status.Trust(); t != s.from && now.Sub(s.told) >= time.Second {
-		s.from, s.told = t, now
-		s.o.Logger.Info("trust in KV events changed", "trust", t.String(), "reason", s.status.Reason.String(), "endpoint", s.o.Endpoint, "last", s.status.Last)
-	}
+	st := &s.status
+	s.journal.note(func(n *standing) { n.trust, n.reason, n.last = st.Trust(), st.Reason, st.Last })
 }
 
 func (s *Stream) count(add func(c *Counts)) {

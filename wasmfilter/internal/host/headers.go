@@ -18,6 +18,7 @@ type Headers struct {
 	Session         string
 	Routing         string
 	TTFT, TPS       string
+	Ranked          bool // the client names a data-parallel rank
 
 	sent [3]bool // routing headers that the client sent, in the order of routing()
 }
@@ -35,6 +36,7 @@ const (
 	wantEndpoint
 	wantPrefill
 	wantMode
+	wantRank
 	wantSession
 	wantRouting
 	wantTTFT
@@ -57,7 +59,7 @@ type wanted struct {
 func ReadHeaders(h *Headers, needs *spec.Needs) {
 	w := wanted{names: [wantCount]string{
 		":method", ":path", "content-length", "content-encoding", HeaderModel, HeaderEndpoint, HeaderPrefill, HeaderMode,
-		needs.Session, needs.Routing, needs.TTFT, needs.TPS,
+		HeaderRank, needs.Session, needs.Routing, needs.TTFT, needs.TPS,
 	}}
 	pairs, err := abi.RequestHeaders()
 	if err == nil && pairs.Valid() {
@@ -69,7 +71,8 @@ func ReadHeaders(h *Headers, needs *spec.Needs) {
 		Method: w.values[wantMethod], Path: w.values[wantPath], ContentEncoding: w.values[wantEncoding], Model: w.values[wantModel],
 		Session: strings.Clone(w.values[wantSession]), Routing: strings.Clone(w.values[wantRouting]),
 		TTFT: strings.Clone(w.values[wantTTFT]), TPS: strings.Clone(w.values[wantTPS]),
-		sent: [3]bool(w.found[wantEndpoint : wantMode+1]),
+		Ranked: w.found[wantRank],
+		sent:   [3]bool(w.found[wantEndpoint : wantMode+1]),
 	}
 	if w.found[wantLength] {
 		h.ContentLength = core.ReadDigits(w.values[wantLength])

@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 	"unsafe"
 
@@ -24,6 +25,8 @@ const (
 	HeaderModel     = "x-pointsman-model"
 	HeaderErrorCode = "x-router-error-code"
 	HeaderWorker    = "x-pointsman-worker"
+	// HeaderRank names a data-parallel rank to engines (engine-selection.md 8.7).
+	HeaderRank = "x-data-parallel-rank"
 )
 
 // Clock reads the host's monotonic clock.
@@ -37,6 +40,14 @@ func (c Clock) Now() core.Instant { return core.Instant((abi.Now() - c.base) / t
 
 // SetEndpoint names the engine the host must send the request to.
 func SetEndpoint(address string) error { return abi.SetRequestHeader(HeaderEndpoint, address) }
+
+// SetRank names the data-parallel rank that the engine is to use.
+func SetRank(rank uint64) error {
+	return abi.SetRequestHeader(HeaderRank, strconv.FormatUint(rank, 10))
+}
+
+// RemoveRank takes a client's word for the rank out of the request.
+func RemoveRank() error { return abi.RemoveRequestHeader(HeaderRank) }
 
 // NameWorker puts an engine's ID into the response, or with none removes what
 // stands there.

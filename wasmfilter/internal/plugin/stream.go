@@ -3,6 +3,7 @@ package plugin
 import (
 	"strings"
 
+	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/fleet"
 	"github.com/pointsman/pointsman/core/flow"
 	"github.com/pointsman/pointsman/wasmfilter/internal/abi"
@@ -17,6 +18,7 @@ type stream struct {
 	request  *flow.Request // nil once the stream is over
 	size     int           // bytes of body buffered by the host
 	held     bool          // the request is paused
+	ranked   bool          // the client names a data-parallel rank
 	own      bool          // the response is the router's own
 	answered bool          // response headers came
 	over     bool          // nothing more to tell the request until the end
@@ -36,6 +38,7 @@ func (s *stream) waits() bool { return s.request != nil && s.request.Waiting() }
 func (s *stream) RequestHeaders(endOfStream bool) abi.Action {
 	headers := &s.plugin.headers
 	host.ReadHeaders(headers, &s.plugin.needs)
+	s.ranked = headers.Ranked
 	ev := &s.plugin.event
 	*ev = flow.Event{
 		Kind:            flow.EventHeaders,
@@ -198,6 +201,7 @@ func (s *stream) perform(effects []flow.Effect, outside bool) {
 			}
 		case flow.EffectRoute:
 			s.route(e.Endpoint)
+			s.pin(e.Rank)
 		case flow.EffectWorker:
 			s.nameWorker(e.Text)
 		case flow.EffectRespond:
@@ -248,6 +252,21 @@ func (s *stream) resume(outside bool) {
 func (s *stream) route(endpoint string) {
 	if err := host.SetEndpoint(endpoint); err != nil {
 		logf(abi.LevelError, "endpoint header cannot be set: %v", err)
+	}
+}
+
+// pin names the rank to the engine. Where the engine is to choose, a client's word for
+// it goes: the client does not know which engine it comes to.
+func (s *stream) pin(rank core.Count) {
+	var err error
+	switch {
+	case rank.Known:
+		err = host.SetRank(rank.N)
+	case s.ranked:
+		err = host.RemoveRank()
+	}
+	if err != nil {
+		logf(abi.LevelError, "%s cannot be set: %v", host.HeaderRank, err)
 	}
 }
 

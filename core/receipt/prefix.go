@@ -1,0 +1,66 @@
+package receipt
+
+import (
+	"strconv"
+
+	"github.com/pointsman/pointsman/core"
+)
+
+// Certainty says how sure it is that an engine holds what it is taken to hold.
+type Certainty uint8
+
+// The certainties.
+const (
+	CertaintyTold      Certainty = iota // its own events say so; by history: it was sent there
+	CertaintyUncertain                  // its events have gaps: it may hold less
+	CertaintyPending                    // it was sent there a moment ago, and the engine has not told of it yet
+)
+
+// Prefix says by what an engine's part of the prompt is known.
+type Prefix struct {
+	Source    string // that was asked; empty when the policy does not look at prefixes
+	Certainty Certainty
+	// Rank is the data-parallel rank that the engine is told to use; unknown for none.
+	Rank core.Count
+	// Unavailable says that nobody could be asked, Why for what reason.
+	Unavailable bool
+	Why         string
+}
+
+// appendPrefix writes what the chosen engine holds of the prompt.
+func (s *Summary) appendPrefix(b []byte) []byte {
+	p := &s.Prefix
+	switch {
+	case p.Unavailable:
+		b = append(b, ", "...)
+		b = append(b, p.Source...)
+		b = append(b, " unavailable"...)
+		if p.Why != "" {
+			b = append(b, ": "...)
+			b = strconv.AppendQuote(b, p.Why)
+		}
+		return b
+	case !s.Matched.Known:
+		return b
+	}
+	b = append(b, ", holding "...)
+	b = strconv.AppendUint(b, s.Matched.N, 10)
+	b = append(b, " tokens"...)
+	if p.Source == "" {
+		return b
+	}
+	b = append(b, " by "...)
+	b = append(b, p.Source...)
+	switch p.Certainty {
+	case CertaintyUncertain:
+		b = append(b, ", uncertain"...)
+	case CertaintyPending:
+		b = append(b, ", pending"...)
+	case CertaintyTold:
+	}
+	if p.Rank.Known {
+		b = append(b, ", rank "...)
+		b = strconv.AppendUint(b, p.Rank.N, 10)
+	}
+	return b
+}

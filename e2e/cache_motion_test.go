@@ -1,0 +1,36 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pointsman/pointsman/hostsim/fakes"
+)
+
+// What becomes of requests when engines are cold, busy or new, before one proxy. What was
+// sent counts longer than a busy machine takes for a burst.
+func TestCache_engines_in_motion(t *testing.T) {
+	engines := caching(fakes.VLLM, 4)
+	for i := range engines {
+		engines[i].DecodePerToken = time.Millisecond
+	}
+	for _, h := range oneEnvoy() {
+		t.Run(h.name, func(t *testing.T) {
+			r := caches(t, h, cachePolicy(`, "worker_queue_limit": 2`), engines, `,"pending_prefix_ms":60000`)
+			for _, part := range []struct {
+				name string
+				run  func(*rig)
+			}{
+				{"a burst is computed by few", cacheBurst},
+				{"requests leave a queue and come back", cacheQueue},
+				{"a restart forgets at once", cacheRestart},
+			} {
+				t.Run(part.name, func(t *testing.T) {
+					inner := *r
+					inner.t = t
+					part.run(&inner)
+				})
+			}
+		})
+	}
+}

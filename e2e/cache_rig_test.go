@@ -1,0 +1,89 @@
+package e2e
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/pointsman/pointsman/core/wire"
+	"github.com/pointsman/pointsman/hostsim/fakes"
+	"github.com/stretchr/testify/require"
+)
+
+// cachePolicy routes model "m" by the index, with further settings of the policy.
+func cachePolicy(settings string) string {
+	return `{"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware"` + settings + `}}}}]}}`
+}
+
+// caches is a proxy of two workers before engines with caches, once the index follows
+// them and their tokens are told.
+func caches(t *testing.T, h host, filter string, engines []fakes.Config, state ...string) *rig {
+	t.Helper()
+	r := newRig(t, h, setup{engines: engines, filter: filter, service: asking, state: patient + strings.Join(state, ""), concurrency: 2, extra: `"worker_header":true,`})
+	r.awaitWorkers()
+	r.awaitLookups()
+	return r
+}
+
+// awaitLookups waits until the index has all that engines said and the state service
+// answers lookups.
+func (r *rig) awaitLookups() {
+	r.t.Helper()
+	r.awaitStored()
+	r.eventually(func() bool {
+		return r.lookup(chatBody("m", 20)).Outcome != wire.LookupUnavailable
+	}, "the state service looks no prompt up")
+}
+
+// lookup asks the index about a chat as the filter does.
+func (r *rig) lookup(body string) wire.Lookup {
+	r.t.Helper()
+	message := wire.AppendObserveRequest(nil, &wire.ObserveRequest{
+		Context: 1, Model: "m", Asked: "m", Path: "/v1/chat/completions", TimeoutMillis: 10_000, Tokens: true, Sources: []string{"local"},
+	})
+	req, err := http.NewRequest(http.MethodPost, "http://"+r.state.addr+wire.ObservePath, strings.NewReader(body))
+	require.NoError(r.t, err)
+	req.Header.Set("Content-Type", wire.ContentType)
+	req.Header.Set(wire.ObserveHeader, base64.RawURLEncoding.EncodeToString(message))
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(r.t, err)
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	require.NoError(r.t, err)
+	reply, err := wire.DecodeObserveReply(raw)
+	require.NoError(r.t, err)
+	if len(reply.Lookups) != 1 {
+		return wire.Lookup{}
+	}
+	return reply.Lookups[0]
+}
+
+// turnBody is a chat of the messages given, user and assistant by turns after an
+// optional system prompt.
+func turnBody(t testing.TB, system string, turns ...string) string {
+	t.Helper()
+	var messages []map[string]string
+	if system != "" {
+		messages = append(messages, map[string]string{"role": "system", "content": system})
+	}
+	for i, text := range turns {
+		messages = append(messages, map[string]string{"role": [...]string{"user", "assistant"}[i%2], "content": text})
+	}
+	body, err := json.Marshal(map[string]any{"model": "m", "messages": messages, "max_tokens": 8})
+	require.NoError(t, err)
+	return string(body)
+}
+
+// wordy is a text of about so many tokens of the fake engines, which no other tag has.
+func wordy(tag string, tokens int) string { return strings.Repeat(tag+" ", tokens) }
+
+// usageOf reads the usage of an answer.
+func usageOf(t testing.TB, a answer) usage {
+	t.Helper()
+	var doc struct{ Usage usage }
+	require.NoError(t, json.Unmarshal([]byte(a.body), &doc), a.body)
+	return doc.Usage
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pointsman/pointsman/hostsim"
+	"github.com/pointsman/pointsman/hostsim/fakes"
+	"github.com/stretchr/testify/require"
+)
+
+// served is serve without its listener: a proxy as serve would configure it, in
+// front of a state service.
+type served struct {
+	t     *testing.T
+	proxy *hostsim.Proxy
+}
+
+// fleetOf starts fake engines of a model and a state service that knows them.
+func fleetOf(t *testing.T, model string, engines int) *demo {
+	t.Helper()
+	d := &demo{}
+	t.Cleanup(d.stop)
+	base := demoEngine()
+	base.Models, base.PrefillBase, base.DecodePerToken = []string{model}, time.Millisecond, time.Microsecond
+	for _, cfg := range fakes.Replicate(base, engines) {
+		engine, err := startEngine(cfg, 0)
+		require.NoError(t, err)
+		d.engines = append(d.engines, engine)
+	}
+	require.NoError(t, d.startState(t.Context(), "127.0.0.1:0", slog.New(slog.DiscardHandler)))
+	return d
+}
+
+func serving(t *testing.T, module *hostsim.Module, c *serveCmd) *served {
+	t.Helper()
+	document, cfg, err := c.configuration()
+	require.NoError(t, err)
+	config := c.proxyConfig(document, cfg, slog.New(slog.DiscardHandler))
+	config.Module, config.VMs = module, 1
+	proxy, err := hostsim.NewProxy(config)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, stopProxy(proxy)) })
+	return &served{t, proxy}
+}
+
+func (s *served) post(path, body string, headers ...string) *http.Response {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
+	defer cancel()
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, path, strings.NewReader(body))
+	r.Header.Set("content-type", "application/json")
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.proxy.ServeHTTP(w, r)
+	return w.Result()
+}
+
+// ask sends a chat until the fleet is known to the filter.
+func (s *served) ask(model string) (engine string) {
+	s.t.Helper()
+	body := `{"model":"` + model + `","max_tokens":2,"messages":[{"role":"user","content":"hello"}]}`
+	var last string
+	require.Eventually(s.t, func() bool {
+		resp := s.post("/v1/chat/completions", body, "x-session-id", "s1")
+		text, _ := io.ReadAll(resp.Body)
+		engine, last = resp.Header.Get("x-fake-engine"), resp.Status+" "+string(text)
+		return resp.StatusCode == http.StatusOK
+	}, 20*time.Second, 20*time.Millisecond, "%s", &last)
+	return engine
+}
+
+// Every shipped filter configuration that leaves the engines to the state service
+// is served as the help's examples say, with nothing but --config and --state.
+func TestServe_shippedConfigurations(t *testing.T) {
+	module := simulated(t)
+	files, err := filepath.Glob("../../../configs/filter/*.json")
+	require.NoError(t, err)
+	tried := 0
+	for _, file := range files {
+		c := &serveCmd{Config: file, State: "http://127.0.0.1:1"}
+		_, cfg, err := c.configuration()
+		require.NoError(t, err)
+		if len(cfg.Workers) > 0 {
+			continue
+		}
+		tried++
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			for model := range maps.Keys(cfg.Models) {
+				if cfg.State.TokenEnv != "" {
+					t.Setenv(cfg.State.TokenEnv, "unused")
+				}
+				c.State = fleetOf(t, model, 4).stateURL()
+				require.Contains(t, serving(t, module, c).ask(model), "engine-")
+			}
+		})
+	}
+	require.GreaterOrEqual(t, tried, 7)
+}
+
+// An engine that is gone is passed over for the next one that the filter named.
+func TestServe_goesToTheNextEngineThatTheFilterNamed(t *testing.T) {
+	fleet := fleetOf(t, "demo", 2)
+	file := filepath.Join(t.TempDir(), "filter.json")
+	document, err := demoFilter()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, document, 0o600))
+	s := serving(t, simulated(t), &serveCmd{Config: file, State: fleet.stateURL()})
+	s.ask("demo")
+	fleet.engines[0].Stop()
+	for range 8 {
+		resp := s.post("/v1/chat/completions", `{"model":"demo","max_tokens":2,"messages":[{"role":"user","content":"hello"}]}`)
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+		require.Equal(t, "engine-1", resp.Header.Get("x-fake-engine"))
+	}
+}
