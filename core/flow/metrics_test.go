@@ -41,12 +41,8 @@ func TestMetrics_document(t *testing.T) {
 	b.WriteString("# Metrics of the filter\n\n")
 	b.WriteString("Written by `go test ./core/flow -run Metrics -update`. The host shows them among its own: Envoy as\n")
 	b.WriteString("`wasmcustom.<name>`, with the label as a tag where the bootstrap has the `stats_tags` of configs/envoy. All are\n")
-<<<<<<< HEAD
 	b.WriteString("counters, and a metric appears with its first count. Those of the state service are in\n")
 	b.WriteString("[statesvc/telemetry/METRICS.md](../../statesvc/telemetry/METRICS.md).\n\n")
-=======
-	b.WriteString("counters, and a metric appears with its first count. Those of the state service are in statesvc/README.md.\n\n")
->>>>>>> core5
 	b.WriteString("| Name | Type | Label | Values | Meaning |\n|--|--|--|--|--|\n")
 	row := func(f flow.Family) {
 		label := f.Label
