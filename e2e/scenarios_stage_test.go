@@ -27,7 +27,8 @@ type stage struct {
 	traced  tracer
 }
 
-// stageSetup is a setup with as many watched engines as named.
+// stageSetup is a setup with as many watched engines as named, plain ones unless
+// engines are given.
 type stageSetup struct {
 	setup
 	watched int
@@ -42,7 +43,11 @@ func newStage(t testing.TB, h host, s stageSetup) *stage {
 	t.Helper()
 	r := &rig{t: t, host: h, client: &http.Client{Timeout: 120 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	t.Cleanup(r.client.CloseIdleConnections)
-	fleet, err := fakes.StartFleet(plainEngines(s.watched)...)
+	engines := s.engines
+	if engines == nil {
+		engines = plainEngines(s.watched)
+	}
+	fleet, err := fakes.StartFleet(engines...)
 	require.NoError(t, err)
 	r.fleet = fleet
 	t.Cleanup(fleet.StopAll)
@@ -111,8 +116,8 @@ func (s *stage) filterConfig(setup stageSetup) string {
 		}
 		workers = `"workers":[` + strings.Join(list, ",") + `],`
 	}
-	return fmt.Sprintf(`{"version":1,"proxy":"e2e",%s%s"endpoint_mode":%q,"state":{"cluster":%q},"models":%s}`,
-		setup.extra, workers, s.host.mode(), cluster, setup.filter)
+	return fmt.Sprintf(`{"version":1,"proxy":"e2e",%s%s"endpoint_mode":%q,"state":{"cluster":%q%s},"models":%s}`,
+		setup.extra, workers, s.host.mode(), cluster, setup.state, setup.filter)
 }
 
 func (s *stage) addrs() []string {
@@ -202,6 +207,19 @@ func (w *watchedState) kinds() []string {
 	}
 	slices.Sort(list)
 	return list
+}
+
+// made are the calls of requests, by path. Ticks time the syncs, which stay apart.
+func (w *watchedState) made() map[string]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	byPath := map[string]int{}
+	for kind, n := range w.calls {
+		if path := strings.Fields(kind)[1]; path != "/v1/sync" {
+			byPath[path] += n
+		}
+	}
+	return byPath
 }
 
 // count is the number of all calls.

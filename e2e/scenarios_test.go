@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ type scenario struct {
 	name    string
 	request string // the bytes that the client sends
 	engine  script // nil is plainAnswer
+	leaves  bool   // the client goes away when the answer has begun
 }
 
 func scenarios() []scenario {
@@ -78,8 +80,13 @@ type sight struct {
 	Body      string
 	Request   string // line and body that reached an engine
 	Header    []string
-	Callbacks []string // with the host functions that each called
+	Callbacks []string       // with the host functions that each called
+	Calls     map[string]int // of the state service, by path; syncs stay apart
+	Aborts    int            // that reached an engine
 }
+
+// madeUp is a request's name that the filter draws for its engine.
+var madeUp = regexp.MustCompile(`"rid":"[0-9a-f]{32}"`)
 
 // ownToReply are header fields of answers whose values differ by host or moment:
 // the server's name and date, and the milliseconds that the engine took.
@@ -102,9 +109,11 @@ func (s *stage) act(sc scenario) sight {
 	s.arrivals()
 	s.eventually(s.idle, "an earlier stream does not end")
 	s.traced.mark()
-	a := s.raw(sc.request)
-	seen := sight{Status: a.status, Reply: fields(a.header, ownToReply()...), Body: sumOf(a.body)}
+	made, aborts := s.syncs.made(), s.aborts()
+	a := s.carry(sc)
+	seen := sight{Status: a.status, Reply: fields(a.header, ownToReply()...), Body: sumOf(a.body), Calls: map[string]int{}}
 	for _, r := range s.arrivals() {
+		r.body = madeUp.ReplaceAllString(r.body, `"rid":"drawn"`)
 		seen.Request += fmt.Sprintf("%s: %s %s host=%s length=%d %s", r.engine, r.method, r.target, r.host, r.length, r.sum())
 		seen.Header = append(seen.Header, fields(r.header, ownToRequest()...)...)
 	}
@@ -112,7 +121,38 @@ func (s *stage) act(sc scenario) sight {
 	for _, c := range streamCrossings(s.traced) {
 		seen.Callbacks = append(seen.Callbacks, c.String())
 	}
+	for path, n := range s.syncs.made() {
+		if n > made[path] {
+			seen.Calls[path] = n - made[path]
+		}
+	}
+	if sc.leaves {
+		s.eventually(func() bool { return s.aborts() > aborts }, "no engine is told that the client has left")
+	}
+	seen.Aborts = s.aborts() - aborts
 	return seen
+}
+
+// carry sends a scenario's request and reads what the client waits for.
+func (s *stage) carry(sc scenario) answer {
+	s.t.Helper()
+	if !sc.leaves {
+		return s.raw(sc.request)
+	}
+	c := s.dial()
+	c.write(sc.request)
+	resp, err := c.head()
+	require.NoError(s.t, err)
+	c.reset()
+	return answer{status: resp.StatusCode, header: resp.Header}
+}
+
+// aborts are the calls to end a request that engines have had.
+func (s *stage) aborts() (n int) {
+	for _, e := range s.fleet.Engines() {
+		n += len(e.Aborts())
+	}
+	return n
 }
 
 // The same bytes from a client lead to the same answer, the same request at the
@@ -124,22 +164,27 @@ func TestScenarios(t *testing.T) {
 	for _, h := range hosts() {
 		t.Run(h.name, func(t *testing.T) {
 			s := newStage(t, h, stageSetup{watched: 2, manager: withTrailers(), setup: setup{filter: scenarioModels, extra: `"seed":5,`, seed: 5}})
-			for _, sc := range scenarios() {
-				t.Run(sc.name, func(t *testing.T) {
-					inner := s.in(t)
-					got := inner.act(sc)
-					if _, ok := want[sc.name]; !ok {
-						want[sc.name] = got
-					}
-					require.Equal(t, want[sc.name], got)
-				})
-			}
+			s.playAll(scenarios(), want)
 			if calls == nil {
 				calls = s.syncs.kinds()
 			}
 			require.Equal(t, calls, s.syncs.kinds())
 			require.Len(t, calls, 2, "one way to sync, and one to observe for the model whose length bound needs tokens")
 			s.awaitInflight(0)
+		})
+	}
+}
+
+// playAll plays scenarios in order. What the first host shows of each is wanted of
+// all others.
+func (s *stage) playAll(list []scenario, want map[string]sight) {
+	for _, sc := range list {
+		s.t.(*testing.T).Run(sc.name, func(t *testing.T) {
+			got := s.in(t).act(sc)
+			if _, ok := want[sc.name]; !ok {
+				want[sc.name] = got
+			}
+			require.Equal(t, want[sc.name], got)
 		})
 	}
 }

@@ -15,16 +15,18 @@ func microbenchmarks() [][2]string {
 		{"./core/bucket", "^BenchmarkDecision$"},
 		{"./core/wire", "."},
 		{"./statesvc/server", "^BenchmarkServer_sync$"},
+		{"./statesvc/affinity", "^Benchmark(Fill|Sweep)$"},
 	}
 }
 
-var benchLine = regexp.MustCompile(`^(Benchmark\S+)\s+\d+\s+(\S+) ns/op.*?(\d+) B/op\s+(\d+) allocs/op`)
+var benchLine = regexp.MustCompile(`^(Benchmark\S+)\s+\d+\s+(\S+) ns/op(.*?)\s(\d+) B/op\s+(\d+) allocs/op`)
 
-// core runs the Go benchmarks of decision, messages and the state service's sync.
+// core runs the Go benchmarks of decision, messages, and the state service's sync
+// and store of bindings.
 func (s *suite) core(ctx context.Context) error {
-	t := s.table("core", "Decision, messages and the state service's side of a sync, native Go",
+	t := s.table("core", "Decision, messages, the state service's side of a sync, and filling and sweeping a store of 1,000,000 bindings, native Go",
 		"a cache-aware decision over 1,000 workers: 20 us and 0 allocations; falls short at 50 us or any allocation",
-		"package", "benchmark", "ns", "bytes", "allocations")
+		"package", "benchmark", "ns", "bytes", "allocations", "further")
 	for _, b := range microbenchmarks() {
 		s.progress("core: %s", b[0])
 		cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", b[1], "-benchmem", "-count", strconv.Itoa(min(s.Rounds, 3)), b[0])
@@ -35,7 +37,7 @@ func (s *suite) core(ctx context.Context) error {
 		}
 		for line := range strings.Lines(string(out)) {
 			if m := benchLine.FindStringSubmatch(line); m != nil {
-				t.Row(strings.TrimPrefix(b[0], "./"), strings.TrimPrefix(m[1], "Benchmark"), m[2], m[3], m[4])
+				t.Row(strings.TrimPrefix(b[0], "./"), strings.TrimPrefix(m[1], "Benchmark"), m[2], m[4], m[5], strings.Join(strings.Fields(m[3]), " "))
 			}
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/pointsman/pointsman/core/wire"
 )
 
 // meet lets a call meet its fault.
@@ -75,7 +77,7 @@ func (p *Proxy) send(ctx context.Context, c *call) answer {
 	if err != nil {
 		return answer{}
 	}
-	for _, name := range []string{"Content-Type", "Accept", "Authorization"} {
+	for _, name := range []string{"Content-Type", "Accept", "Authorization", wire.ObserveHeader} {
 		if v := c.header.Get(name); v != "" {
 			req.Header.Set(name, v)
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,7 @@ type Options struct {
 	Target   string        // ip:port of the state service
 	Seed     uint64        // of all faults
 	Weights  map[Fault]int // how often each fault is drawn; none means Pass only
+	Only     []string      // paths of the calls that meet faults; none means all
 	MaxDelay time.Duration // of Delay
 	MaxHold  int           // deliveries that Reorder lets pass by; 1 at least
 	Observer Observer      // may be nil
@@ -139,7 +141,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		o.Arrived(c.n, c.body)
 	}
 	drawn := draw(p.options.Seed, c.n, p.weights, p.options.MaxDelay, p.options.MaxHold)
-	if p.calm.Load() {
+	if only := p.options.Only; p.calm.Load() || len(only) > 0 && !slices.Contains(only, r.URL.Path) {
 		drawn.fault = Pass
 	}
 	p.counts[drawn.fault].Add(1)

@@ -29,12 +29,15 @@ type stage struct {
 }
 
 func newStage(t *testing.T, seed uint64, weights map[faultproxy.Fault]int) *stage {
+	return newStageOf(t, faultproxy.Options{Seed: seed, Weights: weights, MaxDelay: 5 * time.Millisecond})
+}
+
+func newStageOf(t *testing.T, o faultproxy.Options) *stage {
 	s := &stage{t: t, http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 	service := httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(service.Close)
-	proxy, err := faultproxy.Start(faultproxy.Options{
-		Target: service.Listener.Addr().String(), Seed: seed, Weights: weights, MaxDelay: 5 * time.Millisecond,
-	})
+	o.Target = service.Listener.Addr().String()
+	proxy, err := faultproxy.Start(o)
 	require.NoError(t, err)
 	s.proxy = proxy
 	t.Cleanup(proxy.Close)
@@ -120,6 +123,14 @@ func seedFor(t *testing.T, fault faultproxy.Fault, weights map[faultproxy.Fault]
 	}
 	require.Fail(t, "no such seed")
 	return 0
+}
+
+// Calls of other paths than the named ones meet nothing.
+func TestProxy_faults_of_some_paths(t *testing.T) {
+	for only, want := range map[string]string{"/v1/bind": "answer to a", "/v1/sync": "503 Service Unavailable"} {
+		s := newStageOf(t, faultproxy.Options{Weights: map[faultproxy.Fault]int{faultproxy.Refuse: 1}, Only: []string{only}})
+		require.Equal(t, want, s.call("a"), only)
+	}
 }
 
 func TestProxy_refuses_to_start_without_a_target(t *testing.T) {
