@@ -101,7 +101,7 @@ func New(cfg *config.Config, opts Options) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	answers := prompts.New(prompts.Options{Tokenizer: s.tokens, Index: s.pump, Engines: s.tokens})
+	answers := prompts.New(prompts.Options{Tokenizer: s.tokens, Index: s.pump, Engines: s.tokens, Logger: opts.Logger})
 	s.server = server.New(server.Options{
 		Config: cfg, Board: s.board, Fleet: s.fleet, Bindings: s.bindings, Prompts: answers, Index: s.pump, Clock: clock, Meter: meter, Metrics: meter.Handler(),
 		Logger: opts.Logger, TLS: certificate, Version: opts.Version,
