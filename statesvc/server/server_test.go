@@ -166,6 +166,7 @@ func TestServer_headersAreBounded(t *testing.T) {
 	}
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, 431, resp.StatusCode)
+	require.Contains(t, resp.Header.Get("content-type"), "text/plain", "net/http's own, as README.md says")
 }
 
 func TestServer_contextsAreBounded(t *testing.T) {
