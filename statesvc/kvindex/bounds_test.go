@@ -287,3 +287,26 @@ func TestFind_byTheBeginningOfAHash(t *testing.T) {
 	require.True(t, more)
 	require.Len(t, some, 2)
 }
+
+// Removals take memory too: what was one set of holders becomes many.
+func Test_removalsKeepTheBudget(t *testing.T) {
+	const owners, blocks = 64, 100
+	full := kvindex.New(kvindex.Config{Seed: 1})
+	_, e := other(0, blocks)
+	fill := func(x *kvindex.Index) {
+		for i := range owners {
+			x.Apply(benchOwner(i), &e)
+		}
+	}
+	fill(full)
+	budget := full.Stats().Bytes
+	x := kvindex.New(kvindex.Config{Seed: 1, Budget: budget})
+	fill(x)
+	require.Zero(t, x.Stats().Evicted)
+	for i := range blocks {
+		lost := gone(kvevents.TierDevice, e.Hashes[blocks-1-i])
+		x.Apply(benchOwner(i%owners), &lost)
+		require.LessOrEqual(t, x.Stats().Bytes, budget, "after %d", i)
+		require.NoError(t, x.Sane())
+	}
+}

@@ -126,6 +126,7 @@ func (x *Index) apply(o Owner, e *kvevents.Event) {
 	case kvevents.KindRemoved:
 		if w := x.owners[o]; w != nil {
 			x.removed(w, e)
+			x.shrink() // it may have made sets of holders
 		} else {
 			x.stats.RemovedUnknown += uint64(len(e.Hashes))
 		}
