@@ -94,7 +94,7 @@ bench-tools: .venv-peers-sglang/installed .venv-peers-vllm/installed ## Install 
 	@touch $@
 
 .PHONY: soak
-soak: wasm build envoys soak-kv ## Send 1,000,000 requests through each Envoy and check that nothing grows (SOAK_FLAGS)
+soak: wasm build envoys soak-kv ## Send 1,000,000 requests through each Envoy and check that nothing grows (SOAK_FLAGS; --plain-runtime: without the overlay)
 	go build -trimpath -o bin/soak ./e2e/soak/cmd/soak
 	bin/soak $(SOAK_FLAGS)
 

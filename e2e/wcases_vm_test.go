@@ -9,14 +9,19 @@ package e2e
 //	W19 W24 W26      wcases_shipped_test.go: settings of the shipped bootstraps
 //	W27              wcases_shelf_test.go: shared data of policies by history; no other configuration uses any (W14)
 //	W20 W21          wcases_streams_test.go; on Envoy wcases_envoyown_test.go (W20), wcases_envoy_test.go
+//	W22              a client's own member beside a spliced one: TestSampling_splice_is_exact (null is filled, of two the
+//	                 last counts), TestAborts_rid_and_sampling_defaults ("rid": null). Members that routing reads may
+//	                 stand once: TestPeek_refuses of core/chat
+//	W23              TestSampling_splice_is_exact and TestAborts_rid_and_sampling_defaults look at the length that comes
+//	                 with a spliced body, TestFidelity_requests at that of a body left alone
 //	W25              wcases_envoyown_test.go: circuit breakers are Envoy's
 //
-// Rows that do not apply:
+// What of them does not apply:
 //
 //	W11 in hostsim   its callouts do not fail while they are made
 //	W15              belief in CAS of shared data: the filter's writes are unconditional; hostsim's own tests hold it to Envoy's rule
-//	W22              client-sent bootstrap keys: nothing is spliced into bodies; keys that routing reads may stand once
-//	W23              content-length after a splice: bodies are not edited; TestFidelity_requests checks the length
+//	W22              bootstrap keys: no pair is dispatched, so none is set, and a client's are its own affair
+//	W23              mirrored requests and bodies of callouts: nothing is mirrored, and a callout has the client's own body
 
 import (
 	"fmt"

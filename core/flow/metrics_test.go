@@ -41,8 +41,9 @@ func TestMetrics_document(t *testing.T) {
 	b.WriteString("# Metrics of the filter\n\n")
 	b.WriteString("Written by `go test ./core/flow -run Metrics -update`. The host shows them among its own: Envoy as\n")
 	b.WriteString("`wasmcustom.<name>`, with the label as a tag where the bootstrap has the `stats_tags` of configs/envoy. All are\n")
-	b.WriteString("counters, and a metric appears with its first count. Those of the state service are in statesvc/README.md.\n\n")
-	b.WriteString("| Name | Label | Values | Meaning |\n|--|--|--|--|\n")
+	b.WriteString("counters, and a metric appears with its first count. Those of the state service are in\n")
+	b.WriteString("[statesvc/telemetry/METRICS.md](../../statesvc/telemetry/METRICS.md).\n\n")
+	b.WriteString("| Name | Type | Label | Values | Meaning |\n|--|--|--|--|--|\n")
 	row := func(f flow.Family) {
 		label := f.Label
 		if label != "" {
@@ -52,7 +53,7 @@ func TestMetrics_document(t *testing.T) {
 		for _, v := range f.Values {
 			values = append(values, "`"+v+"`")
 		}
-		b.WriteString("| `" + f.Name + "` | " + label + " | " + strings.Join(values, ", ") + " | " + f.Meaning + " |\n")
+		b.WriteString("| `" + f.Name + "` | counter | " + label + " | " + strings.Join(values, ", ") + " | " + f.Meaning + " |\n")
 	}
 	for _, f := range flow.Metrics() {
 		row(f)

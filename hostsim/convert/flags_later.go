@@ -4,7 +4,7 @@ package convert
 func laterFlags() []Flag {
 	return []Flag{
 		{Name: "--dp-aware", kind: kindSwitch, Fate: Refused, Reason: "is not a choice here: cache_aware with the source local names the rank that holds a prefix, and engines choose theirs otherwise", To: "leave it out"},
-		{Name: "--no-tokenizer", kind: kindSwitch, Fate: Outside, To: "nobody: prompt lengths are a quarter of the body's bytes, without a tokenizer"},
+		{Name: "--no-tokenizer", kind: kindSwitch, Fate: Outside, To: stateService + "without `tokenize` it has no tokenizer, and prompt lengths are a quarter of the body's bytes"},
 		{Name: "--kv-peer-selector", Value: "TERM...", kind: kindList, Fate: Outside, To: stateService + "all proxies share its index, there are no router peers"},
 		{Name: "--kv-bootstrap-timeout-ms", Value: "MS", kind: kindCount, Fate: Outside, To: stateService + "all proxies share its index, there are no router peers"},
 		{Name: "--reorg-config", Value: "FILE", Rule: "without flags that choose or tune policies", kind: kindText, Fate: Converted, To: "`buckets`, `ttft_slo` and `tps_slo` of the model, `session`"},
@@ -24,7 +24,7 @@ func branchFlags() []Flag {
 			Reason: "has no counterpart: the filter has no queue", To: "leave it out; a fleet at its caps answers 503",
 		},
 		{Name: "--enable-retry", kind: kindSwitch, Fate: Converted, To: "`transport_retry`: true"},
-		{Name: "--tokenizer-shards", Value: "N", kind: kindCount, Fate: Outside, To: "nobody: prompt lengths are a quarter of the body's bytes, without a tokenizer"},
+		{Name: "--tokenizer-shards", Value: "N", kind: kindCount, Fate: Outside, To: stateService + "its tokenizers (`tokenize`) need no shards, all requests share them"},
 		{Name: "--api-profile", Value: "NAME", kind: kindText, Fate: Refused, Reason: profile.reason, To: profile.instead},
 		{Name: "--api-profile-file", Value: "FILE", kind: kindText, Fate: Refused, Reason: profile.reason, To: profile.instead},
 		{

@@ -17,7 +17,7 @@ func serverFlags() []Flag {
 		{Name: "--model-id", Value: "NAME", Rule: "required", kind: kindText, Fate: Converted, To: "`models`, and `models` of each worker"},
 		{
 			Name: "--tokenizer-path", Value: "PATH", Default: "the model id", kind: kindText, Fate: Outside,
-			To: "nobody: prompt lengths are a quarter of the body's bytes (`tokens`: `estimate`), without a tokenizer",
+			To: stateService + "`tokenize.models.<model>.dir` of its configuration",
 		},
 		{Name: "--disable-input-ids-forwarding", kind: kindSwitch, Fate: Outside, To: "nobody: bodies go to the engine without token ids"},
 		{Name: "--override-sampling-params", Value: "JSON", Rule: "an object, see core/sampling/README.md", kind: kindText, Fate: Converted, To: "`sampling.override` of the model"},

@@ -37,7 +37,11 @@ func TestPump_manyEngines(t *testing.T) {
 	all.Wait()
 	for i := range publishers {
 		r.eventually(fmt.Sprintf("engine %d", i), func() bool {
-			s := r.pump.Engines()[i].Streams[0]
+			all := r.pump.Engines()
+			if len(all) != engines || len(all[i].Streams) == 0 {
+				return false
+			}
+			s := all[i].Streams[0]
 			return s.Reason == "none" && s.Status.Last == int64(len(published[i]))-1
 		})
 	}

@@ -2,6 +2,10 @@
 // requests: through a real Envoy or hostsim, with failures mixed in. It prints a
 // Markdown report and exits with 1 when something grew or went otherwise than
 // asked for, with 2 on wrong usage. It needs what `make wasm build envoys` makes.
+//
+// `make soak SOAK_FLAGS=--plain-runtime` puts a module with Go's own network poller
+// through the same, to show what the overlay of cmd/wasmbuild is for (W01): what
+// becomes of each host is printed, and the exit code is 0 whatever it is.
 package main
 
 import (
