@@ -8,8 +8,6 @@ import (
 // Classes of selection failure. A typed error below answers errors.Is for its
 // class, so callers branch on the class and read fields with errors.As.
 var (
-	// ErrNoMatchingBucket says that no bucket takes the request's length.
-	ErrNoMatchingBucket = errors.New("no bucket takes a request of this length")
 	// ErrUnavailable is the class of failures where no engine could be considered.
 	ErrUnavailable = errors.New("no engine available")
 	// ErrRejected is the class of failures where engines were considered and none admitted.

@@ -38,10 +38,9 @@ func TestErrors_classes_stage_and_text(t *testing.T) {
 		{err: &core.InvalidSignalError{Detail: "peak below input"}, class: core.ErrInvalid, text: "invalid signal: peak below input"},
 		{err: &core.ConfigError{Detail: "no buckets"}, class: core.ErrInvalid, text: "invalid configuration: no buckets"},
 		{err: core.ErrOutsideCandidates, class: core.ErrOutsideCandidates, text: "policy picked an engine outside its candidates"},
-		{err: core.ErrNoMatchingBucket, class: core.ErrNoMatchingBucket, text: "no bucket takes a request of this length"},
 		{err: errors.New("anything else"), text: "anything else"},
 	}
-	classes := []error{core.ErrUnavailable, core.ErrRejected, core.ErrInvalid, core.ErrOutsideCandidates, core.ErrNoMatchingBucket}
+	classes := []error{core.ErrUnavailable, core.ErrRejected, core.ErrInvalid, core.ErrOutsideCandidates}
 	for _, tt := range tests {
 		t.Run(tt.text, func(t *testing.T) {
 			require.EqualError(t, tt.err, tt.text)

@@ -66,6 +66,39 @@ type Pick struct {
 	Matched Count
 	// Cache is what came of a pick that looked at prefixes.
 	Cache CacheDecision
+	// Guard is what the pressure guard said to it.
+	Guard GuardVerdict
+	// Diverted is how many prompt tokens the best of the engines holds that were
+	// passed over for their queue; 0 unless Cache is CacheWorkerQueued.
+	Diverted uint64
+}
+
+// GuardVerdict says what the pressure guard did in a cache-aware pick
+// (engine-selection.md 9.5, 15). It is a metric label.
+type GuardVerdict uint8
+
+// The verdicts.
+const (
+	GuardUnasked  GuardVerdict = iota // no two engines were close enough, or their load is not known
+	GuardKept                         // asked, and the engine with the least to compute was taken
+	GuardSwitched                     // another engine was taken, being under much less pressure
+	guardEnd
+)
+
+// GuardVerdictCount is the number of verdicts, unasked included.
+const GuardVerdictCount = int(guardEnd)
+
+// String gives the verdict's name in metrics.
+func (g GuardVerdict) String() string {
+	switch g {
+	case GuardKept:
+		return "kept"
+	case GuardSwitched:
+		return "switched"
+	case GuardUnasked, guardEnd:
+		return "none"
+	}
+	return "none"
 }
 
 // CacheDecision says what a cache-aware pick came to: exactly one per pick that

@@ -57,6 +57,24 @@ func TestW09_replies_that_are_none(t *testing.T) {
 	}
 }
 
+// A refusal of the service itself is told from the host's word for a service that is
+// away.
+func TestW09_the_service_refuses(t *testing.T) {
+	w := newVM(t, "", nil)
+	reply := hostsim.TextReply(503, `{"error":{"type":"server_error","code":"starting","message":"not yet"}}`)
+	reply.Headers.Set("content-type", "application/json")
+	for range 3 {
+		w.tick()
+		w.reply(func(*wirepb.SyncRequest) hostsim.CalloutReply { return reply })
+	}
+	require.Equal(t, 1, w.logged("the state service answered 503; routing goes on"))
+	require.Zero(t, w.logged("cannot be reached"))
+	w.tick()
+	w.reply(fleetReply)
+	require.Equal(t, 1, w.logged("answers again"))
+	w.requireWorks()
+}
+
 // The same for a service that accepts and never answers: the call's own time-out
 // ends it.
 func TestW09_no_reply(t *testing.T) {

@@ -98,9 +98,6 @@ func (s *Stream) Closed() bool { return s.closed }
 // RequestPaused reports whether the filter holds the request.
 func (s *Stream) RequestPaused() bool { return !s.closed && s.request.stop != notStopped }
 
-// ResponsePaused reports whether the filter holds the response.
-func (s *Stream) ResponsePaused() bool { return !s.closed && s.response.stop != notStopped }
-
 // RequestHeaders feeds the request's headers. end says that nothing follows. The stream owns h.
 func (s *Stream) RequestHeaders(h *Headers, end bool) {
 	s.vm.do(func() {

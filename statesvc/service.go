@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -58,7 +59,8 @@ type Service struct {
 }
 
 // New prepares a service from a configuration that config.Parse returned. It
-// fails when the certificate cannot be loaded. Nothing runs before Start.
+// fails when a file that it names cannot be used, with all of them as a
+// config.Problems. Nothing runs before Start.
 func New(cfg *config.Config, opts Options) (*Service, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -66,10 +68,7 @@ func New(cfg *config.Config, opts Options) (*Service, error) {
 	if opts.Version == "" {
 		opts.Version = "unknown"
 	}
-	certificate, err := loadTLS(cfg.TLS)
-	if err != nil {
-		return nil, err
-	}
+	certificate, problems := loadTLS(cfg.TLS)
 	replica, err := newReplica()
 	if err != nil {
 		return nil, err
@@ -92,7 +91,7 @@ func New(cfg *config.Config, opts Options) (*Service, error) {
 	if s.pump, err = newPump(cfg, s, opts.Logger); err != nil {
 		return nil, err
 	}
-	if s.tokens, err = tokenizers.New(tokenizers.Options{Config: cfg.Tokenize, Fleet: s.fleet, Logger: opts.Logger}); err != nil {
+	if s.tokens, err = s.openTokenizers(problems); err != nil {
 		return nil, err
 	}
 	meter, err := telemetry.New(opts.Version, s.board, s.fleet, s.bindings)
@@ -102,7 +101,7 @@ func New(cfg *config.Config, opts Options) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	answers := prompts.New(prompts.Options{Tokenizer: s.tokens, Index: s.pump, Engines: s.tokens})
+	answers := prompts.New(prompts.Options{Tokenizer: s.tokens, Index: s.pump, Engines: s.tokens, Logger: opts.Logger})
 	s.server = server.New(server.Options{
 		Config: cfg, Board: s.board, Fleet: s.fleet, Bindings: s.bindings, Prompts: answers, Index: s.pump, Clock: clock, Meter: meter, Metrics: meter.Handler(),
 		Logger: opts.Logger, TLS: certificate, Version: opts.Version,
@@ -118,13 +117,43 @@ func newPump(cfg *config.Config, s *Service, log *slog.Logger) (*pump.Pump, erro
 	return pump.New(pump.Options{Config: cfg, Fleet: s.fleet, Loads: s.board, Clock: s.clock, Logger: log, Seed: seed}), nil
 }
 
-func loadTLS(t config.TLS) (*tls.Config, error) {
-	if !t.Enabled() {
+// openTokenizers tells of bad folders together with the problems found before.
+func (s *Service) openTokenizers(problems config.Problems) (*tokenizers.Keeper, error) {
+	keeper, err := tokenizers.New(tokenizers.Options{Config: s.cfg.Tokenize, Fleet: s.fleet, Logger: s.log})
+	if more, ok := errors.AsType[config.Problems](err); ok {
+		return nil, append(problems, more...)
+	}
+	if err == nil && len(problems) > 0 {
+		keeper.Stop()
+		err = problems
+	}
+	return keeper, err
+}
+
+// Check names every file of a configuration that New would refuse. The configuration
+// may have other problems.
+func Check(cfg *config.Config) config.Problems {
+	_, problems := loadTLS(cfg.TLS)
+	return append(problems, tokenizers.Check(cfg.Tokenize)...)
+}
+
+// loadTLS reads the certificate and its key, once both are named.
+func loadTLS(t config.TLS) (*tls.Config, config.Problems) {
+	if t.CertFile == "" || t.KeyFile == "" {
 		return nil, nil
+	}
+	var problems config.Problems
+	for _, f := range []struct{ key, path string }{{"cert_file", t.CertFile}, {"key_file", t.KeyFile}} {
+		if _, err := os.ReadFile(f.path); err != nil {
+			problems = append(problems, config.Problem{Path: "tls." + f.key, Reason: err.Error()})
+		}
+	}
+	if len(problems) > 0 {
+		return nil, problems
 	}
 	pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
 	if err != nil {
-		return nil, fmt.Errorf("tls: %w", err)
+		return nil, config.Problems{{Path: "tls", Reason: err.Error()}}
 	}
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }

@@ -199,11 +199,8 @@ func TestBucket_says_what_it_is_made_of(t *testing.T) {
 	require.Equal(t, core.StagePrefill, groups[0].Stage())
 	require.Equal(t, core.StageDecode, groups[1].Stage())
 	require.Same(t, prefill, groups[0].Policy())
-	ids, explicit := groups[0].Members().Explicit()
-	require.Equal(t, []core.WorkerID{"p1"}, ids)
-	require.True(t, explicit)
-	_, explicit = groups[1].Members().Explicit()
-	require.False(t, explicit)
+	require.Equal(t, bucket.Only("p1"), groups[0].Members())
+	require.Equal(t, bucket.All(), groups[1].Members())
 }
 
 func TestBucket_bounded(t *testing.T) {

@@ -47,9 +47,6 @@ func (m Members) Contains(w *core.Worker) bool {
 	})
 }
 
-// Explicit lists the IDs in byte order, false when the members are All.
-func (m Members) Explicit() ([]core.WorkerID, bool) { return slices.Clone(m.ids), m.explicit }
-
 // problems names blank and repeated IDs (engine-selection.md 2.7).
 func (m Members) problems() []string {
 	var found []string

@@ -2,6 +2,8 @@ package flow
 
 import (
 	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/core/admission"
+	"github.com/pointsman/pointsman/core/receipt"
 	"github.com/pointsman/pointsman/core/sampling"
 )
 
@@ -42,10 +44,19 @@ const (
 	HistoryImported    // runs taken over from syncs
 	HistoryDropped     // boundaries that no sync had room for
 	PendingPrefixes    // lookups in which what was sent lately said more than the index
+	DivertedTokens     // prompt tokens held by engines passed over for their queue
+	FailedNoCandidates // buckets' selections that failed for want of engines
+	FailedRunning      // likewise: at max_running_requests, the first engine that was refused
+	FailedWaiting
+	FailedKVTokens
+	FailedPending
+	FailedInflight
+	FailedFault // what a person must look into
 	firstAnswer
 	firstPick  = firstAnswer + Counter(codeCount)
 	firstCache = firstPick + Counter(core.ReasonCount)
-	firstField = firstCache + Counter(core.CacheDecisionCount)
+	firstGuard = firstCache + Counter(core.CacheDecisionCount)
+	firstField = firstGuard + Counter(core.GuardVerdictCount)
 	// CounterCount is the number of counters.
 	CounterCount = firstField + Counter(sampling.FieldCount)
 )
@@ -58,6 +69,8 @@ func (c Counter) Name() string {
 		return "pointsman_unknown_total"
 	case c >= firstField:
 		return "pointsman_sampling_violations_total_field=" + sampling.Field(c-firstField).String()
+	case c >= firstGuard:
+		return "pointsman_cache_guard_total_outcome=" + core.GuardVerdict(c-firstGuard).String()
 	case c >= firstCache:
 		return "pointsman_cache_decisions_total_decision=" + core.CacheDecision(c-firstCache).String()
 	case c >= firstPick:
@@ -97,6 +110,14 @@ func (c Counter) Name() string {
 		HistoryImported:     "pointsman_history_imported_total",
 		HistoryDropped:      "pointsman_history_dropped_total",
 		PendingPrefixes:     "pointsman_pending_prefix_hits_total",
+		DivertedTokens:      "pointsman_cache_diverted_tokens_total",
+		FailedNoCandidates:  "pointsman_selection_failures_total_reason=no_candidates",
+		FailedRunning:       "pointsman_selection_failures_total_reason=" + admission.MaxRunningRequests,
+		FailedWaiting:       "pointsman_selection_failures_total_reason=" + admission.MaxWaitingRequests,
+		FailedKVTokens:      "pointsman_selection_failures_total_reason=" + admission.MaxKVTokens,
+		FailedPending:       "pointsman_selection_failures_total_reason=" + admission.MaxPendingPrefillTokens,
+		FailedInflight:      "pointsman_selection_failures_total_reason=" + admission.MaxInflightRequests,
+		FailedFault:         "pointsman_selection_failures_total_reason=fault",
 	}[c]
 }
 
@@ -114,10 +135,47 @@ func (cs *Counters) picked(r core.Reason) {
 }
 
 // decided counts a pick that looked at prefixes by what came of it.
-func (cs *Counters) decided(d core.CacheDecision) {
-	if c := firstCache + Counter(d); d != core.CacheNone && c < firstField {
+func (cs *Counters) decided(pick *core.Pick) {
+	if c := firstCache + Counter(pick.Cache); pick.Cache != core.CacheNone && c < firstGuard {
 		cs[c]++
 	}
+	if c := firstGuard + Counter(pick.Guard); pick.Guard != core.GuardUnasked && c < firstField {
+		cs[c]++
+	}
+	cs[DivertedTokens] += pick.Diverted
+}
+
+// failed counts a bucket's selection that failed, whatever a later bucket makes of
+// the request.
+func (cs *Counters) failed(t *receipt.Try) {
+	switch t.Verdict {
+	case receipt.VerdictNoCandidates:
+		cs[FailedNoCandidates]++
+	case receipt.VerdictRejected:
+		if c, known := refusedBy(t.First.Limit); known {
+			cs[c]++
+		}
+	case receipt.VerdictFailed:
+		cs[FailedFault]++
+	case receipt.VerdictPicked:
+	}
+}
+
+// refusedBy is the counter of a cap.
+func refusedBy(limit string) (Counter, bool) {
+	switch limit {
+	case admission.MaxRunningRequests:
+		return FailedRunning, true
+	case admission.MaxWaitingRequests:
+		return FailedWaiting, true
+	case admission.MaxKVTokens:
+		return FailedKVTokens, true
+	case admission.MaxPendingPrefillTokens:
+		return FailedPending, true
+	case admission.MaxInflightRequests:
+		return FailedInflight, true
+	}
+	return 0, false
 }
 
 // violated counts every field that breaks a sampling contract.

@@ -32,7 +32,7 @@ func (r *Request) dispatch(now core.Instant, chosen *bucket.Bucket, picked bucke
 	r.receipt.Chosen, r.receipt.Reason, r.receipt.Matched = pick.Worker.ID, pick.Reason, pick.Matched
 	r.ctx.Counters.add(RequestsRouted)
 	r.ctx.Counters.picked(pick.Reason)
-	r.ctx.Counters.decided(pick.Cache)
+	r.ctx.Counters.decided(&pick)
 	r.named[0] = pick.Worker
 	if r.ctx.retry {
 		r.chooseSpares(chosen)

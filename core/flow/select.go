@@ -159,7 +159,9 @@ func (r *Request) tryBuckets() {
 // may be tried; otherwise the request is answered.
 func (r *Request) passed(b *bucket.Bucket, err error) bool {
 	r.explain(b, err)
-	r.receipt.Tried(tryOf(b.ID(), err))
+	try := tryOf(b.ID(), err)
+	r.ctx.Counters.failed(&try)
+	r.receipt.Tried(try)
 	r.walk.at++
 	switch {
 	case !core.Advance(err):

@@ -172,6 +172,7 @@ func TestFault_of_a_policy(t *testing.T) {
 	tries, n := r.Receipt().Tries()
 	require.Equal(t, 1, n, "no further bucket is tried")
 	require.Equal(t, receipt.VerdictFailed, tries[0].Verdict)
+	require.Equal(t, map[string]uint64{"fault": 1}, m.failures())
 }
 
 func TestFault_of_a_body_that_cannot_be_read(t *testing.T) {

@@ -27,6 +27,7 @@ type CacheAware struct {
 	sharers []*core.Worker
 	sample  sampler
 	busy    mean
+	guard   core.GuardVerdict
 }
 
 // holder is one engine that holds enough of the prompt.
@@ -89,7 +90,7 @@ func (p *CacheAware) Pick(engines []*core.Worker, req *core.PickRequest) (core.P
 }
 
 func (p *CacheAware) decide(engines []*core.Worker, req *core.PickRequest) (core.Pick, error) {
-	p.rejections = p.rejections[:0]
+	p.rejections, p.guard = p.rejections[:0], core.GuardUnasked
 	p.gather(engines, req)
 	pick, found := p.resolve(engines, req.Now)
 	switch {

@@ -22,6 +22,9 @@ func (p *CacheAware) miss(engines []*core.Worker, req *core.PickRequest) (core.P
 	}
 	w, side := p.sampled(pool, req)
 	pick := core.Pick{Worker: w, Reason: p.missReason(), Matched: p.heldBy(w, req.Input), Cache: p.missDecision(allQueued)}
+	if pick.Cache == core.CacheWorkerQueued {
+		pick.Diverted = p.gated[0].matched // the best of them: they are in rank order
+	}
 	return p.check(pick, side, req)
 }
 

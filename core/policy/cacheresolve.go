@@ -21,7 +21,7 @@ func (p *CacheAware) resolve(engines []*core.Worker, now core.Instant) (pick cor
 	if winner == nil {
 		return core.Pick{}, false
 	}
-	return core.Pick{Worker: winner.worker, Reason: reason, Matched: core.Known(winner.matched), Cache: decision}, true
+	return core.Pick{Worker: winner.worker, Reason: reason, Matched: core.Known(winner.matched), Cache: decision, Guard: p.guard}, true
 }
 
 // split leaves the holders without a queue in holders; both parts keep the rank
@@ -99,8 +99,10 @@ func (p *CacheAware) choose(open []holder) (winner *holder) {
 func (p *CacheAware) switches(set pressure.Set, winner, candidate *holder) bool {
 	apart := max(winner.uncached, candidate.uncached) - min(winner.uncached, candidate.uncached)
 	if g := p.caching.Guard; g != nil && set.Source() != pressure.SourceInflight && apart <= p.caching.SwitchMargin {
+		p.guard = max(p.guard, core.GuardKept)
 		switch {
 		case g.More(winner.side, candidate.side):
+			p.guard = core.GuardSwitched
 			return true
 		case g.More(candidate.side, winner.side):
 			return false

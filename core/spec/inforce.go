@@ -20,12 +20,21 @@ const (
 )
 
 // InForce says in a few lines of bounded length what a valid configuration makes the
-// filter do, defaults filled in: when breakers open, and for each model the policy of
-// each group with all its settings (field report A40: a default that changed is
-// noticed in the log). Settings have their names in the configuration.
+// filter do, defaults filled in: when breakers open, how long the state service is
+// waited for, and for each model the policy of each group with all its settings (field
+// report A40: a default that changed is noticed in the log). Settings have their names
+// in the configuration.
 func (c *Config) InForce() []string {
 	b := c.BreakerConfig().Effective()
 	lines := []string{fmt.Sprintf("breaker: threshold=%d cool_down_ms=%d", b.Threshold, b.CoolDown)}
+	if st := c.State; st != nil {
+		var s settings
+		s.add("timeout_ms", valueOr(st.TimeoutMillis, DefaultSyncTimeout))
+		s.add("observe_timeout_ms", valueOr(st.ObserveTimeoutMillis, DefaultCallTimeout))
+		s.add("bind_timeout_ms", valueOr(st.BindTimeoutMillis, DefaultCallTimeout))
+		s.add("pending_prefix_ms", valueOr(st.PendingPrefixMillis, DefaultPending))
+		lines = append(lines, "state:"+string(s))
+	}
 	names := slices.Sorted(maps.Keys(c.Models))
 	for i, name := range names {
 		if i == maxInForceModels {

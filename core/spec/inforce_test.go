@@ -8,6 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// stateInForce is the line of a state service that is configured no further.
+const stateInForce = "state: timeout_ms=1000 observe_timeout_ms=150 bind_timeout_ms=150 pending_prefix_ms=5000"
+
 func inForce(t *testing.T, doc string) []string {
 	t.Helper()
 	return Defaults(everything(t, doc)).InForce()
@@ -29,10 +32,10 @@ func TestA40_settings_in_force(t *testing.T) {
 		`"type": "cache_aware", "source": "history", "pressure_guard": false`:                                                      `cache_aware source=history min_matched_tokens=1024 min_match_ratio=0 candidate_min_workers=8 candidate_ratio=0.05 candidate_max_workers=32 worker_queue_limit=none saturation_queue_floor=none min_load_choices=8 pressure_guard=false`,
 		`"type": "cache_aware", "worker_queue_limit": 8, "saturation_queue_floor": 4, "pressure_guard": {"abs_threshold_ms": 2.5}`: `cache_aware source=local min_matched_tokens=1024 min_match_ratio=0 candidate_min_workers=8 candidate_ratio=0.05 candidate_max_workers=32 worker_queue_limit=8 saturation_queue_floor=4 min_load_choices=2 switch_margin_tokens=1024 abs_threshold_tokens=1024 abs_threshold_ms=2.5 rel_threshold=1.5`,
 	} {
-		require.Equal(t, []string{"breaker: threshold=3 cool_down_ms=30000", `model "m": "b0" plain ` + want}, inForce(t, attached("", `"policy": {`+members+`}`)))
+		require.Equal(t, []string{"breaker: threshold=3 cool_down_ms=30000", stateInForce, `model "m": "b0" plain ` + want}, inForce(t, attached("", `"policy": {`+members+`}`)))
 	}
 	doc := strings.Replace(attached(`"policy": {"type": "random"}, `, ``, `"policy": {"type": "round_robin"}`), `"version": 1`, `"version": 1, "breaker": {"threshold": 5, "cool_down_ms": 70}`, 1)
-	require.Equal(t, []string{"breaker: threshold=5 cool_down_ms=70", `model "m": "b0" plain random; "b1" plain round_robin`}, inForce(t, doc))
+	require.Equal(t, []string{"breaker: threshold=5 cool_down_ms=70", stateInForce, `model "m": "b0" plain random; "b1" plain round_robin`}, inForce(t, doc))
 }
 
 func TestInForce_names_the_stages_of_pairs(t *testing.T) {

@@ -93,12 +93,9 @@ func TestBuild_buckets(t *testing.T) {
 	require.Equal(t, uint64(100), *long.Spec().MaxContext)
 	require.Equal(t, uint32(3), long.Spec().Rank)
 
-	members := func(b *bucket.Bucket) ([]core.WorkerID, bool) { return b.EngineGroups()[0].Members().Explicit() }
-	_, explicit := members(short)
-	require.False(t, explicit, "no worker_ids is every engine")
-	ids, explicit := members(none)
-	require.True(t, explicit, "an empty list is none")
-	require.Empty(t, ids)
+	require.Equal(t, bucket.All(), short.EngineGroups()[0].Members(), "no worker_ids is every engine")
+	require.Equal(t, bucket.Only(), none.EngineGroups()[0].Members(), "an empty list is none")
+	require.NotEqual(t, bucket.All(), bucket.Only())
 	require.Equal(t, "power_of_two", long.EngineGroups()[0].Policy().Name())
 }
 

@@ -74,6 +74,7 @@ pointsman_observes_total outcome=answered 2
 pointsman_picks_total reason=power_of_two 2
 pointsman_prompt_lengths_total outcome=unavailable 2
 pointsman_requests_total outcome=routed 2
+pointsman_selection_failures_total reason=max_running_requests 1
 pointsman_sync_total outcome=ok 54
 
 log

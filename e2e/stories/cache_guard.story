@@ -71,6 +71,12 @@ request r5 input=4000
 r5 all       picks A by cache_candidate of 3, holding 3600 tokens by local
 r5 dispatch  A
 
+# Of four requests with both reports it was asked, of two it decided.
+metrics guard diverted
+----
+pointsman_cache_guard_total outcome=kept 2
+pointsman_cache_guard_total outcome=switched 2
+
 # By time where that is asked for and both queues have a rate: A works off its queue in 1 s, B in 2 s.
 config
 {"state": {"cluster": "state", "pending_prefix_ms": 0}, "models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware",

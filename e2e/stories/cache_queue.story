@@ -118,3 +118,9 @@ request r9 input=4000
 ----
 r9 all       picks B by saturation_pin of 3, holding 2000 tokens by local
 r9 dispatch  B
+
+metrics decision diverted
+----
+pointsman_cache_decisions_total decision=all_queued 2
+pointsman_cache_decisions_total decision=cache_worker_queued 1
+pointsman_cache_diverted_tokens_total 4000

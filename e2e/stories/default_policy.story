@@ -43,6 +43,11 @@ r4 short     plain rejected A: max_inflight_requests 2 of 1 and 1 more
 r4 long      picks B by round_robin of 2
 r4 dispatch  B
 
+# A rejection counts although the next bucket makes it good.
+metrics failures answers
+----
+pointsman_selection_failures_total reason=max_inflight_requests 2
+
 config
 {"models": {"m": {"policy": {"type": "load_based"}, "buckets": [
   {"id": "all", "groups": {"plain": {"policy": {"type": "round_robin"}}}}]}}}

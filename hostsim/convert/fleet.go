@@ -19,6 +19,7 @@ func (c *converter) fleet() {
 			c.doc.Workers = append(c.doc.Workers, worker{Address: address, Models: []string{c.line.text("--model-id")}})
 		}
 	}
+	c.cacheNotes()
 	discovered := c.line.has("--service-discovery")
 	if discovered || len(c.doc.Workers) == 0 {
 		c.doc.State = &state{Cluster: stateCluster}
@@ -34,6 +35,18 @@ func (c *converter) fleet() {
 	} else if slices.ContainsFunc(c.policies(), func(p *policy) bool { return p.Type == powerOfTwo || p.Type == loadBased }) {
 		c.note("--worker-urls", "without a state service load is what this proxy has in flight; for the reports of engines and the requests of other proxies add \"state\": {\"cluster\": %q}", stateCluster)
 	}
+}
+
+// cacheNotes says what makes the local source of cache_aware know anything.
+func (c *converter) cacheNotes() {
+	if !slices.ContainsFunc(c.policies(), func(p *policy) bool { return p.Type == cacheAware }) {
+		return
+	}
+	flag := ""
+	if c.line.text("--policy") == cacheAware {
+		flag = "--policy " + cacheAware
+	}
+	c.note(flag, "cache_aware asks the state service which engine holds a prompt's prefix. It knows if it can tell the prompt's tokens, by `tokenize` of its configuration, and follows the engines' KV events: have engines publish them (vLLM and SGLang: --kv-events-config), and see `kv` and `fleet.static[].kv` there. Until then every request is a cache miss; `\"source\": \"history\"` needs neither")
 }
 
 // roles gives static workers the role of the group that names them. Nobody asks

@@ -41,7 +41,7 @@ type WorkerKV struct {
 	Events    string `yaml:"events"`
 	Replay    string `yaml:"replay"`
 	Topic     string `yaml:"topic"`
-	Ranks     int    `yaml:"ranks"` // 0 is 1
+	Ranks     *int   `yaml:"ranks"` // 1 when left out
 	Load      string `yaml:"load"`
 	LoadTopic string `yaml:"load_topic"`
 }
@@ -50,7 +50,12 @@ type WorkerKV struct {
 func (k *WorkerKV) Told() bool { return k.Events != "" || k.Load != "" }
 
 // RankCount is the number of ranks of a configured engine.
-func (k *WorkerKV) RankCount() int { return max(k.Ranks, 1) }
+func (k *WorkerKV) RankCount() int {
+	if k.Ranks == nil {
+		return 1
+	}
+	return max(*k.Ranks, 1)
+}
 
 // SplitEndpoint takes tcp://host:port apart.
 func SplitEndpoint(endpoint string) (host string, port int, err error) {
@@ -115,7 +120,9 @@ func (k *WorkerKV) check(path string, p *Problems) {
 	if k.Disabled && k.Told() {
 		p.add(path+".disabled", "true, yet sockets are named; remove it or them")
 	}
-	checkRange(path+".ranks", int64(k.Ranks), 0, maxRanks, "", p)
+	if k.Ranks != nil {
+		checkRange(path+".ranks", int64(*k.Ranks), 1, maxRanks, "", p)
+	}
 	for _, e := range []struct{ key, endpoint string }{{"events", k.Events}, {"replay", k.Replay}, {"load", k.Load}} {
 		if e.endpoint == "" {
 			continue
@@ -136,7 +143,7 @@ func (k *WorkerKV) check(path string, p *Problems) {
 			p.add(path+"."+need.key, "goes with %s; write %s.%s, such as tcp://127.0.0.1:5557, or remove it", missing, path, missing)
 		}
 	}
-	if k.Ranks > 0 && !k.Told() {
+	if k.Ranks != nil && !k.Told() {
 		p.add(path+".ranks", "goes with events or load; an engine that is asked says its ranks itself: remove it")
 	}
 }

@@ -19,6 +19,7 @@ func TestParse_kvProblems(t *testing.T) {
 		"no port":         {"{}", "{events: 'tcp://h'}", `has no port from 1 to 65535; write tcp://h:5557`},
 		"path":            {"{}", "{load: 'tcp://h:1/x'}", "fleet.static[0].kv.load"},
 		"ranks":           {"{}", "{events: 'tcp://h:1', ranks: 65}", "fleet.static[0].kv.ranks: 65 is out of range"},
+		"no ranks":        {"{}", "{events: 'tcp://h:1', ranks: 0}", "fleet.static[0].kv.ranks: 0 is out of range"},
 		"ports at end":    {"{}", "{events: 'tcp://h:65535', ranks: 2}", "rank 1 would have port 65536; write a port up to 65534"},
 		"ranks collide":   {"{}", "{events: 'tcp://h:5557', replay: 'tcp://h:5558', ranks: 2}", "also that of fleet.static[0].kv.events; write ports at least 2 apart"},
 		"replay alone":    {"{}", "{replay: 'tcp://h:1'}", "kv.replay: goes with events"},

@@ -17,26 +17,50 @@ const maxFileBytes = 8 << 20
 // Read reads and checks a file. A file that cannot be read is an error of os; a
 // file with mistakes is a Problems value. getenv is os.Getenv outside tests.
 func Read(path string, getenv func(string) string) (*Config, error) {
-	f, err := os.Open(path)
+	return Examine(path, getenv, func(*Config) Problems { return nil })
+}
+
+// Examine is Read with one more look, which may go to the files that the
+// configuration names, so that its problems are told together with the others. look
+// gets what could be read, which other problems may be about.
+func Examine(path string, getenv func(string) string, look func(*Config) Problems) (*Config, error) {
+	data, err := readFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	defer func() { _ = f.Close() }()
-	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("configuration: %w", err)
+	cfg, problems := parse(data, getenv)
+	if cfg != nil {
+		problems = append(problems, look(cfg)...)
 	}
-	cfg, err := Parse(data, getenv)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if len(problems) > 0 {
+		return nil, fmt.Errorf("%s: %w", path, problems)
 	}
 	return cfg, nil
+}
+
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 }
 
 // Parse reads and checks the text of a file. The error is a Problems value that
 // lists everything found: unknown keys, wrong types and values out of range
 // together. Text that is not YAML is a single problem.
 func Parse(data []byte, getenv func(string) string) (*Config, error) {
+	cfg, problems := parse(data, getenv)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return cfg, nil
+}
+
+// parse gives the configuration also where it has problems, but for text that is not
+// YAML.
+func parse(data []byte, getenv func(string) string) (*Config, Problems) {
 	var problems Problems
 	if len(data) > maxFileBytes {
 		problems.add("", "the file is larger than %d bytes", maxFileBytes)
@@ -52,10 +76,7 @@ func Parse(data []byte, getenv func(string) string) (*Config, error) {
 	cfg.complete(&problems)
 	cfg.validate(&problems)
 	cfg.readToken(getenv, &problems)
-	if len(problems) > 0 {
-		return nil, problems
-	}
-	return &cfg, nil
+	return &cfg, problems
 }
 
 // readTree parses YAML to plain maps, lists and scalars. Duplicate keys are

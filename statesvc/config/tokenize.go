@@ -12,7 +12,8 @@ type Tokenize struct {
 	// call for each request that asks.
 	AskEngines bool                      `yaml:"ask_engines"`
 	Models     map[string]ModelTokenizer `yaml:"models"` // by canonical name
-	// CacheBytes bounds what is remembered of texts, for each model with a folder.
+	// CacheBytes bounds what is remembered of texts, for each model with a folder; 0
+	// remembers nothing.
 	CacheBytes int64 `yaml:"cache_bytes"`
 	// SampleEvery: of so many answers by a folder one is compared with the engine; 0
 	// compares none.
@@ -49,9 +50,16 @@ func defaultTokenize() Tokenize {
 	return Tokenize{CacheBytes: 256 << 20, SampleEvery: 256, MaxCalls: 32, TimeoutMillis: 1000}
 }
 
+// minTextCache is the smallest memory of texts: below it no chat's beginning stays long
+// enough to be met again.
+const minTextCache = 1 << 20
+
 func (c *Config) validateTokenize(p *Problems) {
 	t := &c.Tokenize
 	checkRange("tokenize.cache_bytes", t.CacheBytes, 0, 1<<40, "", p)
+	if n := t.CacheBytes; n > 0 && n < minTextCache {
+		p.add("tokenize.cache_bytes", "%d holds no chat; write at least %d, or 0 to remember nothing", n, minTextCache)
+	}
 	checkRange("tokenize.sample_every", int64(t.SampleEvery), 0, 1<<30, "", p)
 	checkRange("tokenize.max_calls", int64(t.MaxCalls), 1, 1<<16, "", p)
 	checkRange("tokenize.timeout_ms", int64(t.TimeoutMillis), 1, int64(maxSpan), " milliseconds", p)

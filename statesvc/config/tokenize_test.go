@@ -23,6 +23,7 @@ func TestTokenize(t *testing.T) {
 func TestTokenize_refusals(t *testing.T) {
 	for text, want := range map[string]string{
 		"{cache_bytes: -1}":                                         "tokenize.cache_bytes",
+		"{cache_bytes: 1}":                                          "tokenize.cache_bytes: 1 holds no chat; write at least 1048576, or 0",
 		"{max_calls: 0}":                                            "tokenize.max_calls",
 		"{timeout_ms: 0}":                                           "tokenize.timeout_ms",
 		"{sample_every: -1}":                                        "tokenize.sample_every",

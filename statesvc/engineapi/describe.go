@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pointsman/pointsman/statesvc/jsonwords"
+
 	"github.com/pointsman/pointsman/core"
 )
 
@@ -141,7 +143,7 @@ func (c *Client) readJSON(ctx context.Context, path string, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("GET %s: not the JSON expected: %w", path, err)
+		return fmt.Errorf("GET %s: not the JSON expected: %w", path, jsonwords.Of(err))
 	}
 	return nil
 }

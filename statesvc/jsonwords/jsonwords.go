@@ -14,13 +14,24 @@ import (
 func Of(err error) error {
 	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok {
-		return err
+		return unknownKey(err)
 	}
 	at := "the value"
 	if wrong.Field != "" {
 		at = wrong.Field
 	}
 	return fmt.Errorf("%s: there is %s, and %s is wanted", at, found(wrong.Value), wanted(wrong.Type))
+}
+
+// unknownKey words the refusal of Decoder.DisallowUnknownFields, which has no type.
+func unknownKey(err error) error {
+	if err == nil {
+		return nil
+	}
+	if key, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return fmt.Errorf("unknown key %s", key)
+	}
+	return err
 }
 
 // found puts an article before encoding/json's word for a value, such as "number -1".

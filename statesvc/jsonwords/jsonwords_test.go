@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/pointsman/pointsman/statesvc/jsonwords"
@@ -43,6 +44,9 @@ func TestOf(t *testing.T) {
 		require.EqualError(t, jsonwords.Of(err), says, text)
 		require.EqualError(t, jsonwords.Of(fmt.Errorf("body: %w", err)), map[bool]string{true: says, false: "body: " + says}[text != "{"], text)
 	}
+	strict := json.NewDecoder(strings.NewReader(`{"tokns":[]}`))
+	strict.DisallowUnknownFields()
+	require.EqualError(t, jsonwords.Of(strict.Decode(&read{})), `unknown key "tokns"`)
 	other := errors.New("other")
 	require.Same(t, other, jsonwords.Of(other))
 	require.NoError(t, jsonwords.Of(nil))

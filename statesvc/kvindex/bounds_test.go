@@ -287,3 +287,44 @@ func TestFind_byTheBeginningOfAHash(t *testing.T) {
 	require.True(t, more)
 	require.Len(t, some, 2)
 }
+
+// An eviction is put down to who made it necessary, whoever's blocks go.
+func Test_evictionsNameWhoMadeRoom(t *testing.T) {
+	s := newStage(t, kvindex.Config{Budget: 20_000})
+	_, quiet := other(0, 50)
+	s.apply(engine, quiet)
+	require.Empty(t, s.x.EvictionsBy())
+	for i := range 40 {
+		_, e := other(1+i, 50)
+		s.apply(benchOwner(i%2), e)
+	}
+	by := s.x.EvictionsBy()
+	require.NotContains(t, by, engine.Worker)
+	require.NotZero(t, by[benchOwner(0).Worker])
+	require.Equal(t, s.x.Stats().Evicted, by[benchOwner(0).Worker]+by[benchOwner(1).Worker])
+	s.x.RemoveWorker(benchOwner(0).Worker)
+	require.NotContains(t, s.x.EvictionsBy(), benchOwner(0).Worker)
+}
+
+// Removals take memory too: what was one set of holders becomes many.
+func Test_removalsKeepTheBudget(t *testing.T) {
+	const owners, blocks = 64, 100
+	full := kvindex.New(kvindex.Config{Seed: 1})
+	_, e := other(0, blocks)
+	fill := func(x *kvindex.Index) {
+		for i := range owners {
+			x.Apply(benchOwner(i), &e)
+		}
+	}
+	fill(full)
+	budget := full.Stats().Bytes
+	x := kvindex.New(kvindex.Config{Seed: 1, Budget: budget})
+	fill(x)
+	require.Zero(t, x.Stats().Evicted)
+	for i := range blocks {
+		lost := gone(kvevents.TierDevice, e.Hashes[blocks-1-i])
+		x.Apply(benchOwner(i%owners), &lost)
+		require.LessOrEqual(t, x.Stats().Bytes, budget, "after %d", i)
+		require.NoError(t, x.Sane())
+	}
+}

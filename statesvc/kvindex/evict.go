@@ -45,6 +45,15 @@ func (x *Index) bytes() int64 {
 	return n
 }
 
+// makeRoom is shrink after an event of an owner, which what is given up is put down to.
+func (x *Index) makeRoom(o Owner) {
+	before := x.stats.Evicted
+	x.shrink()
+	if n := x.stats.Evicted - before; n > 0 {
+		x.room[o.Worker] += n
+	}
+}
+
 // shrink brings the index within its budget: hashes without a node first, where they
 // take more than their share, then the leaves that were used longest ago.
 func (x *Index) shrink() {

@@ -58,6 +58,7 @@ type Index struct {
 	shapes  [maxShapes]shapeUse
 	stats   Stats
 	sizes   sizes
+	room    map[string]uint64 // nodes given up, by the worker whose event made room
 }
 
 // shapeUse is a shape and how many nodes have it.
@@ -88,7 +89,7 @@ func New(cfg Config) *Index {
 	if cfg.MaxCopies == 0 {
 		cfg.MaxCopies = DefaultMaxCopies
 	}
-	x := &Index{cfg: cfg, keys: newKeys(cfg.Seed), owners: map[Owner]*owner{}}
+	x := &Index{cfg: cfg, keys: newKeys(cfg.Seed), owners: map[Owner]*owner{}, room: map[string]uint64{}}
 	x.started = cfg.Now()
 	x.pending.init(cfg)
 	x.publish()
@@ -122,10 +123,11 @@ func (x *Index) apply(o Owner, e *kvevents.Event) {
 	switch e.Kind {
 	case kvevents.KindStored:
 		x.store(x.owner(o), e)
-		x.shrink()
+		x.makeRoom(o)
 	case kvevents.KindRemoved:
 		if w := x.owners[o]; w != nil {
 			x.removed(w, e)
+			x.makeRoom(o) // it may have made sets of holders
 		} else {
 			x.stats.RemovedUnknown += uint64(len(e.Hashes))
 		}

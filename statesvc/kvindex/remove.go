@@ -181,6 +181,7 @@ func (x *Index) RemoveWorker(worker string) {
 			x.discard(w)
 		}
 	}
+	delete(x.room, worker)
 	x.pending.forget(worker)
 }
 

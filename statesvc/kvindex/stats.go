@@ -2,6 +2,7 @@ package kvindex
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/pointsman/pointsman/statesvc/kvevents"
@@ -70,6 +71,15 @@ func (x *Index) Stats() Stats {
 	s.Pending = len(p.queue) - p.head
 	s.PendingHits, s.PendingDropped = p.hits, p.lost
 	return s
+}
+
+// EvictionsBy counts the blocks given up for memory by the worker whose events made them
+// go, of any worker's blocks: a flood has one name here. Workers without any are not
+// in it, and a removed worker's count is gone. It waits for a mutation in progress.
+func (x *Index) EvictionsBy() map[string]uint64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return maps.Clone(x.room)
 }
 
 // Occupancy is the blocks that one cache group of an owner has on each tier, placed

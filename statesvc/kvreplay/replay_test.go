@@ -104,6 +104,6 @@ func TestRun_caseOfAStreamThatSaidNothing(t *testing.T) {
 	o := replay(strings.NewReader(message(0, 0)), strings.NewReader(`{"name":"c","port":9,"batches_seen_before":1,"prompt_token_ids":[1,2],"engine_cached_tokens":1}`))
 	require.NoError(t, o.err)
 	require.True(t, o.cases[0].UnknownStream)
-	require.Equal(t, 1, o.Summary.UnknownStream)
+	require.Equal(t, 1, o.UnknownStream)
 	require.False(t, o.Good())
 }

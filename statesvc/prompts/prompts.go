@@ -2,6 +2,7 @@ package prompts
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 
 	"github.com/pointsman/pointsman/core/chat"
@@ -31,19 +32,21 @@ type Options struct {
 	Tokenizer Tokenizer
 	Index     pump.Matcher
 	Engines   Engines
+	Logger    *slog.Logger
 }
 
-// Prompts implements server.Prompts. It holds nothing but scratch.
+// Prompts implements server.Prompts. It holds nothing but scratch, and what it has told.
 type Prompts struct {
-	opts    Options
-	results sync.Pool // of *pump.Result
+	opts      Options
+	uncounted uncounted
+	results   sync.Pool // of *pump.Result
 }
 
 var _ server.Prompts = (*Prompts)(nil)
 
 // New makes a Prompts.
 func New(opts Options) *Prompts {
-	return &Prompts{opts: opts, results: sync.Pool{New: func() any { return new(pump.Result) }}}
+	return &Prompts{opts: opts, uncounted: uncounted{log: opts.Logger}, results: sync.Pool{New: func() any { return new(pump.Result) }}}
 }
 
 // Look implements server.Prompts.
@@ -51,7 +54,8 @@ func (p *Prompts) Look(ctx context.Context, q *server.PromptQuery) (*server.Prom
 	answer := &server.PromptAnswer{}
 	if !p.opts.Tokenizer.Has(q.Model) {
 		answer.Uncounted = true
-		answer.Lookups = unavailable(q.Sources, "no tokenizer for this model: name the model under tokenize.models of the state service")
+		answer.Lookups = unavailable(q.Sources, noTokenizer)
+		p.uncounted.tell(q)
 		return answer, nil
 	}
 	dialect := chat.DialectOf(q.Path)

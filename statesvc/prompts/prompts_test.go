@@ -3,6 +3,7 @@ package prompts_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,7 +54,7 @@ func (s *scene) look(t *testing.T, change func(q *server.PromptQuery)) *server.P
 	if change != nil {
 		change(q)
 	}
-	answer, err := prompts.New(prompts.Options{Tokenizer: s, Index: s, Engines: s}).Look(t.Context(), q)
+	answer, err := prompts.New(prompts.Options{Tokenizer: s, Index: s, Engines: s, Logger: slog.New(slog.DiscardHandler)}).Look(t.Context(), q)
 	require.NoError(t, err)
 	return answer
 }

@@ -216,6 +216,7 @@ func TestServer_indexGarbage(t *testing.T) {
 		a := s.do(t, c.method, c.path, []byte(c.body), contentType, c.kind, "Authorization", "Bearer s3cret")
 		require.Equal(t, c.status, a.status, "%s %s %.40s: %s", c.method, c.path, c.body, a.body)
 		require.Contains(t, a.body, `"error"`)
+		require.NotRegexp(t, `Go |uint32|matchQuery|json:`, a.body)
 	}
 }
 

@@ -30,7 +30,7 @@ type indexCollector struct {
 	batches, missing, messages, events, load *prometheus.Desc
 	replays, connects, restarts, gaps        *prometheus.Desc
 	blocks, bytes, nodes, unplaced, held     *prometheus.Desc
-	lost, mismatch                           *prometheus.Desc
+	lost, mismatch, room                     *prometheus.Desc
 }
 
 func newIndexCollector(s Streams) *indexCollector {
@@ -63,6 +63,7 @@ func newIndexCollector(s Streams) *indexCollector {
 	c.unplaced = desc("kv_index_unplaced", "Hashes whose content is not known.")
 	c.held = desc("kv_index_extra_copies", "Copies of blocks beyond the first: the most blocks that may be believed in though they are gone.")
 	c.lost = desc("kv_index_dropped_total", "Blocks and hashes that the KV index could not place or gave up, by why.", "reason")
+	c.room = desc("kv_index_evictions_caused_total", "Blocks of any engine that the KV index gave up to make room for events of the worker.", "worker")
 	return c
 }
 
@@ -76,11 +77,13 @@ func (c *indexCollector) Describe(out chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c *indexCollector) Collect(out chan<- prometheus.Metric) {
 	engines := c.streams.Engines()
+	evictions := c.streams.Index().EvictionsBy()
 	for i := range engines {
 		e := &engines[i]
 		for j := range e.Streams {
 			c.collectStream(out, e.Worker, &e.Streams[j])
 		}
+		counter(out, c.room, evictions[e.Worker], e.Worker)
 		counter(out, c.load, e.Load.Frames, e.Worker, "frames", "good")
 		counter(out, c.load, e.Load.BadFrames, e.Worker, "frames", "bad")
 		counter(out, c.load, e.Load.Polls, e.Worker, "polls", "good")

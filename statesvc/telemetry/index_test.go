@@ -65,6 +65,7 @@ pointsman_state_kv_events_dropped_total{rank="0",reason="not_a_batch",worker="a"
 pointsman_state_kv_events_dropped_total{rank="0",reason="no_tokens",worker="a"} 87
 pointsman_state_kv_gaps_total{rank="0",worker="a"} 64
 pointsman_state_kv_index_blocks 2
+pointsman_state_kv_index_evictions_caused_total{worker="a"} 0
 pointsman_state_kv_messages_dropped_total{rank="0",reason="overflow",worker="a"} 67
 pointsman_state_kv_missing_batches_total{rank="0",result="lost",worker="a"} 65
 pointsman_state_kv_missing_batches_total{rank="0",result="repaired",worker="a"} 66

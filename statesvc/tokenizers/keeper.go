@@ -2,8 +2,6 @@ package tokenizers
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -66,25 +64,49 @@ type model struct {
 	verified bool
 }
 
-// New opens the folders of the configuration. The error names every one that cannot
-// be used.
+// New opens the folders of the configuration. The error is a config.Problems that
+// names every one that cannot be used.
 func New(opts Options) (*Keeper, error) {
 	k := &Keeper{opts: opts, models: map[string]*model{}, stop: func() {}, http: &http.Client{
 		Transport:     &http.Transport{MaxIdleConnsPerHost: 8, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: 64 << 10},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
-	var problems []error
+	var problems config.Problems
 	for _, name := range slices.Sorted(maps.Keys(opts.Config.Models)) {
 		m := opts.Config.Models[name]
 		if err := k.add(name, &m); err != nil {
-			problems = append(problems, fmt.Errorf("tokenize.models.%s.dir: %w", name, err))
+			problems = append(problems, badFolder(name, err))
 		}
 	}
 	if len(problems) > 0 {
 		k.close()
-		return nil, errors.Join(problems...)
+		return nil, problems
 	}
 	return k, nil
+}
+
+// Check names every folder that New would refuse.
+func Check(c config.Tokenize) (problems config.Problems) {
+	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
+		if m := c.Models[name]; m.Dir != "" {
+			if _, err := open(&m, 0); err != nil {
+				problems = append(problems, badFolder(name, err))
+			}
+		}
+	}
+	return problems
+}
+
+func badFolder(name string, err error) config.Problem {
+	return config.Problem{Path: "tokenize.models." + name + ".dir", Reason: err.Error()}
+}
+
+func open(m *config.ModelTokenizer, cacheBytes int64) (*tokenize.Local, error) {
+	way := render.VLLM
+	if m.Engine == config.EngineSGLang {
+		way = render.SGLang
+	}
+	return tokenize.OpenLocal(m.Dir, way, cacheBytes)
 }
 
 func (k *Keeper) add(name string, c *config.ModelTokenizer) error {
@@ -94,11 +116,7 @@ func (k *Keeper) add(name string, c *config.ModelTokenizer) error {
 	}
 	m := &model{local: c.Dir != ""}
 	if m.local {
-		way := render.VLLM
-		if c.Engine == config.EngineSGLang {
-			way = render.SGLang
-		}
-		local, err := tokenize.OpenLocal(c.Dir, way, k.opts.Config.CacheBytes)
+		local, err := open(c, k.opts.Config.CacheBytes)
 		if err != nil {
 			return err
 		}

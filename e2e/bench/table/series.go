@@ -36,11 +36,6 @@ func (s Series) Minus(base Series) Series {
 	return s.with(base, func(a, b float64) float64 { return a - b })
 }
 
-// Plus adds the same round of another series.
-func (s Series) Plus(other Series) Series {
-	return s.with(other, func(a, b float64) float64 { return a + b })
-}
-
 // Times multiplies every value.
 func (s Series) Times(factor float64) Series {
 	return s.with(s, func(a, _ float64) float64 { return a * factor })

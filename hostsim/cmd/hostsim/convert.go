@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/pointsman/pointsman/hostsim/convert"
@@ -41,6 +42,10 @@ func (c *convertCmd) Run(con console) error {
 			return usageError{fmt.Errorf("--pair %s: write --pair PREFILL_ID=DECODE_ID", p)}
 		}
 		options.Pairs = append(options.Pairs, convert.Pair{Prefill: prefill, Decode: decode})
+	}
+	if slices.Contains(c.Args, "--help") || slices.Contains(c.Args, "-h") {
+		_, err := fmt.Fprintf(con.out, "Usage: hostsim convert [flags] -- <sgl-router flags>\n\n%s\n\nThe flags of sgl-router:\n\n%s", c.Help(), convert.Table())
+		return err
 	}
 	if len(c.Args) == 0 {
 		return usageError{errors.New("no flags to convert: write them after --, as in hostsim convert -- --model-id demo --worker-urls http://10.0.0.7:8000")}

@@ -70,7 +70,8 @@ func startEngine(cfg fakes.Config, port int) (*fakes.Engine, error) {
 
 func (d *demo) startState(ctx context.Context, listen string, logger *slog.Logger) error {
 	var file strings.Builder
-	fmt.Fprintf(&file, "version: 1\nlisten: %q\nfleet:\n  static:\n", listen)
+	// Engines are asked for tokens, so that their KV events can be used whatever the filter's configuration is.
+	fmt.Fprintf(&file, "version: 1\nlisten: %q\ntokenize: {ask_engines: true}\nfleet:\n  static:\n", listen)
 	for _, e := range d.engines {
 		fmt.Fprintf(&file, "    - {id: %s, address: %q}\n", e.Name(), e.Addr())
 	}
@@ -110,9 +111,12 @@ func (d *demo) stop() {
 	}
 }
 
-// greet prints where things are and what to type.
-func (c *serveCmd) greet(con console, addr string, fleet *demo) {
+// greet prints where things are and what to type. admin is empty where there is none.
+func (c *serveCmd) greet(con console, addr, admin string, fleet *demo) {
 	fmt.Fprintf(con.out, "\nPointsman is at http://%s\n", addr)
+	if admin != "" {
+		fmt.Fprintf(con.out, "The filter's metrics are at http://%s/metrics\n", admin)
+	}
 	if fleet.engines == nil {
 		return
 	}

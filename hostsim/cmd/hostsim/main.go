@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -65,7 +66,7 @@ func doMain(ctx context.Context, args []string, stdout, stderr io.Writer) (code 
 		kong.Writers(stdout, stderr), kong.Exit(func(code int) { exited = code }), kong.Vars{"version": version},
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(console{stdout, stderr}))
 	if err != nil {
-		return report(stderr, err)
+		return report(stderr, "", err)
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}
@@ -75,22 +76,50 @@ func doMain(ctx context.Context, args []string, stdout, stderr io.Writer) (code 
 	case exited == exitGood:
 		return exitGood
 	case err != nil:
+		if flag, number, ok := negative(args); ok {
+			err = fmt.Errorf("%s %s: a negative number is no choice", flag, number)
+		}
 		if args[0] == "convert" && !slices.Contains(args, "--") {
 			err = fmt.Errorf("%w; flags of sgl-router come after --, as in hostsim convert -- --model-id demo", err)
 		}
-		return report(stderr, usageError{err})
+		return report(stderr, helpOf(parser, args), usageError{err})
 	}
-	return report(stderr, parsed.Run())
+	return report(stderr, helpOf(parser, args), parsed.Run())
 }
 
-// report prints an error and gives the exit code for it.
-func report(stderr io.Writer, err error) int {
+// report prints an error and gives the exit code for it. help is the command whose
+// help a wrong command line points to.
+func report(stderr io.Writer, help string, err error) int {
 	if err == nil {
 		return exitGood
 	}
-	fmt.Fprintf(stderr, "hostsim: %s\n", strings.TrimSpace(err.Error()))
-	if _, usage := errors.AsType[usageError](err); usage {
-		return exitUsage
+	_, usage := errors.AsType[usageError](err)
+	text, code := strings.TrimSpace(err.Error()), exitBad
+	if usage {
+		text, code = text+"; see hostsim "+help+"--help", exitUsage
 	}
-	return exitBad
+	fmt.Fprintf(stderr, "hostsim: %s\n", text)
+	return code
+}
+
+// helpOf names the command of a command line, with a space after it, so that a
+// mistake points to the help of its own command.
+func helpOf(parser *kong.Kong, args []string) string {
+	for _, c := range parser.Model.Children {
+		if len(args) > 0 && c.Name == args[0] {
+			return c.Name + " "
+		}
+	}
+	return ""
+}
+
+// negative gives the argument that is a negative number and stands after a flag that
+// wants one: the parser takes it for a short flag and says nothing of use.
+func negative(args []string) (flag, number string, ok bool) {
+	for i := 1; i < len(args) && args[i] != "--"; i++ {
+		if _, err := strconv.ParseFloat(args[i], 64); err == nil && strings.HasPrefix(args[i], "-") && strings.HasPrefix(args[i-1], "--") {
+			return args[i-1], args[i], true
+		}
+	}
+	return "", "", false
 }

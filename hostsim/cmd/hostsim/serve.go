@@ -24,15 +24,16 @@ const (
 
 type serveCmd struct {
 	Config        string   `help:"Filter configuration (JSON)." placeholder:"FILE"`
-	Filter        string   `help:"The filter module." default:"dist/filter.wasm" placeholder:"FILE"`
-	Listen        string   `help:"Where to listen." default:"127.0.0.1:8080" placeholder:"ADDR"`
+	Filter        string   `help:"The filter module (default ${default})." default:"dist/filter.wasm" placeholder:"FILE"`
+	Listen        string   `help:"Where to listen (default ${default})." default:"127.0.0.1:8080" placeholder:"ADDR"`
+	AdminListen   string   `help:"Where to show the filter's metrics, as Prometheus text at /metrics; default: nowhere." placeholder:"ADDR"`
 	State         string   `help:"The state service." placeholder:"URL"`
-	Engine        []string `help:"Engines that requests may go to; those on paths the filter does not route go to each in turn. Default: the configuration's workers. With neither, every engine that the filter names is taken, and paths it does not route get 503. Only for endpoint_mode override_host." placeholder:"ADDR"`
+	Engine        []string `help:"With endpoint_mode override_host: the engines that requests may go to, and in turn those on paths that the filter does not route; default: the configuration's workers. Where there are none, requests go to whatever engines the filter names, and other paths get 503." placeholder:"ADDR"`
 	VMs           int      `name:"vms" help:"Number of VMs, as an Envoy has workers; 0 means one per CPU." default:"0"`
 	NoHeaderPause bool     `help:"Behave like an Envoy without allow_on_headers_stop_iteration."`
 	Demo          int      `help:"Start this many fake engines, model demo, and a state service." placeholder:"N"`
-	StateListen   string   `help:"Where the demo's state service listens." default:"127.0.0.1:9090" placeholder:"ADDR"`
-	EnginePort    int      `help:"First port of the demo's engines; 0 takes any." default:"9101" placeholder:"PORT"`
+	StateListen   string   `help:"Where the demo's state service listens (default ${default})." default:"127.0.0.1:9090" placeholder:"ADDR"`
+	EnginePort    int      `help:"First port of the demo's engines; 0 takes any (default ${default})." default:"9101" placeholder:"PORT"`
 	Quiet         bool     `help:"Do not log."`
 }
 
@@ -41,6 +42,7 @@ func (serveCmd) Help() string {
 	return `Examples:
   hostsim serve --demo 4
   hostsim serve --demo 4 --listen 127.0.0.1:8081 --engine-port 0 --state-listen 127.0.0.1:0
+  hostsim serve --demo 4 --config configs/filter/cache-aware.json --admin-listen 127.0.0.1:9901
   hostsim serve --config filter.json --state http://127.0.0.1:9090 --listen 0.0.0.0:8080`
 }
 
@@ -90,12 +92,16 @@ func (c *serveCmd) Run(ctx context.Context, con console) error {
 	if err := proxy.Start(c.Listen); err != nil {
 		return errors.Join(fmt.Errorf("%w; choose another with --listen", err), stopProxy(proxy))
 	}
-	if err := ready(ctx, proxy, fleet); err != nil {
+	counters, err := startAdmin(ctx, c.AdminListen, proxy.Metrics)
+	if err != nil {
 		return errors.Join(err, stopProxy(proxy))
 	}
-	c.greet(con, proxy.Addr().String(), fleet)
+	if err := ready(ctx, proxy, fleet); err != nil {
+		return errors.Join(err, counters.stop(), stopProxy(proxy))
+	}
+	c.greet(con, proxy.Addr().String(), counters.addr, fleet)
 	<-ctx.Done()
-	return stopProxy(proxy)
+	return errors.Join(counters.stop(), stopProxy(proxy))
 }
 
 // configuration reads and checks the filter configuration, so that its mistakes

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"maps"
@@ -124,4 +125,58 @@ func TestServe_goesToTheNextEngineThatTheFilterNamed(t *testing.T) {
 		require.Equal(t, http.StatusOK, resp.StatusCode)
 		require.Equal(t, "engine-1", resp.Header.Get("x-fake-engine"))
 	}
+}
+
+// The second turn of a chat finds the first in the cache of the engine that served it,
+// as README.md shows.
+func TestServe_demoHitsItsCaches(t *testing.T) {
+	fleet := fleetOf(t, "demo", 4)
+	s := serving(t, simulated(t), &serveCmd{Config: "../../../configs/filter/cache-aware.json", State: fleet.stateURL()})
+	s.ask("demo")
+	first := `{"role":"user","content":"` + strings.Repeat("word ", 400) + `"}`
+	chat := func(messages string) (engine string, cached int) {
+		resp := s.post("/v1/chat/completions", `{"model":"demo","max_tokens":2,"messages":[`+messages+`]}`)
+		var said struct {
+			Usage struct {
+				Details struct {
+					Cached int `json:"cached_tokens"`
+				} `json:"prompt_tokens_details"`
+			}
+		}
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+		require.NoError(t, json.NewDecoder(resp.Body).Decode(&said))
+		return resp.Header.Get("x-fake-engine"), said.Usage.Details.Cached
+	}
+	// The first request goes anywhere, and its blocks are known a little later.
+	engine, _ := chat(first)
+	require.Eventually(t, func() bool {
+		again, cached := chat(first + `,{"role":"user","content":"and then?"}`)
+		return again == engine && cached >= 256 && strings.Contains(s.metrics(), "pointsman_cache_decisions_total{decision=\"cache_hit\"}")
+	}, 20*time.Second, 50*time.Millisecond)
+}
+
+// metrics reads the admin listener.
+func (s *served) metrics() string {
+	w := httptest.NewRecorder()
+	adminHandler(s.proxy.Metrics).ServeHTTP(w, httptest.NewRequestWithContext(s.t.Context(), http.MethodGet, "/metrics", nil))
+	return w.Body.String()
+}
+
+func TestAdmin(t *testing.T) {
+	none, err := startAdmin(t.Context(), "", nil)
+	require.NoError(t, err)
+	require.NoError(t, none.stop())
+
+	a, err := startAdmin(t.Context(), "127.0.0.1:0", func() []hostsim.Metric { return []hostsim.Metric{{Name: "wasmcustom.n_total", Value: 7}} })
+	require.NoError(t, err)
+	text, err := fetch(t.Context(), "http://"+a.addr+"/metrics")
+	require.NoError(t, err)
+	require.Contains(t, text, "n_total 7\n")
+	text, err = fetch(t.Context(), "http://"+a.addr+"/")
+	require.NoError(t, err)
+	require.Contains(t, text, "GET /metrics")
+
+	_, err = startAdmin(t.Context(), a.addr, nil)
+	require.ErrorContains(t, err, "choose another with --admin-listen")
+	require.NoError(t, a.stop())
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -38,8 +40,8 @@ Examples:
 
 // Run simulates each policy and prints the table.
 func (c *simulateCmd) Run(ctx context.Context, con console) error {
-	if c.Engines < 1 || c.Engines > maxSimulated || c.Contexts < 1 || c.Contexts > maxSimulated || c.Seeds < 1 || c.Cache < 1 {
-		return usageError{fmt.Errorf("use 1 to %d engines and contexts, and a cache and seeds of at least 1", maxSimulated)}
+	if err := c.check(); err != nil {
+		return usageError{err}
 	}
 	code, err := os.ReadFile(c.Filter)
 	if err != nil {
@@ -65,6 +67,32 @@ func (c *simulateCmd) Run(ctx context.Context, con console) error {
 }
 
 const maxSimulated = 200
+
+// check names every number that is out of range.
+func (c *simulateCmd) check() error {
+	var problems []string
+	for _, n := range []struct {
+		flag        string
+		value, most int
+	}{
+		{"--engines", c.Engines, maxSimulated},
+		{"--contexts", c.Contexts, maxSimulated},
+		{"--cache", c.Cache, math.MaxInt},
+		{"--seeds", c.Seeds, math.MaxInt},
+	} {
+		switch {
+		case n.value >= 1 && n.value <= n.most:
+		case n.most == math.MaxInt:
+			problems = append(problems, fmt.Sprintf("%s %d: use at least 1", n.flag, n.value))
+		default:
+			problems = append(problems, fmt.Sprintf("%s %d: use 1 to %d", n.flag, n.value, n.most))
+		}
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(problems, "; "))
+}
 
 func (c *simulateCmd) simulation(policy string, seed uint64) simulation {
 	s := simulation{policy: policy, engines: c.Engines, contexts: c.Contexts, seed: seed, engine: sessionEngine(c.Cache)}

@@ -29,7 +29,7 @@ Examples:
 
   POINTSMAN_STATE_TOKEN=secret statesvc --config state.yaml    (with token_env in the file)
 
-  statesvc --config state.yaml --check                         (checks the file and exits)
+  statesvc --config state.yaml --check                         (checks it and what it names, and exits)
 
   statesvc kv replay --frames frames.jsonl                     (what an engine's events mean; kv replay --help)`
 
@@ -43,7 +43,7 @@ type arguments struct {
 // serveArguments is what the service is run with.
 type serveArguments struct {
 	Config   string     `required:"" placeholder:"FILE" help:"Configuration in YAML. configs/statesvc/reference.yaml shows every setting."`
-	Check    bool       `help:"Check the configuration and exit."`
+	Check    bool       `help:"Check the configuration, the TLS files and the tokenizers that it names, and exit."`
 	LogLevel slog.Level `default:"info" placeholder:"LEVEL" help:"debug, info, warn or error."`
 }
 
@@ -75,15 +75,22 @@ func doMain(ctx context.Context, restore func(), argv []string, getenv func(stri
 
 // run serves, or only checks the configuration.
 func (a *serveArguments) run(ctx context.Context, restore func(), getenv func(string) string, stderr io.Writer) int {
+	if a.Check {
+		if _, err := config.Examine(a.Config, getenv, statesvc.Check); err != nil {
+			return complain(stderr, err, exitBad)
+		}
+		return exitGood
+	}
 	cfg, err := config.Read(a.Config, getenv)
 	if err != nil {
 		return complain(stderr, err, exitBad)
 	}
-	if a.Check {
-		return exitGood
-	}
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: a.LogLevel}))
-	if err := serve(ctx, restore, cfg, log); err != nil {
+	err = serve(ctx, restore, cfg, log)
+	if problems, ok := errors.AsType[config.Problems](err); ok {
+		err = fmt.Errorf("%s: %w", a.Config, problems)
+	}
+	if err != nil {
 		return complain(stderr, err, exitBad)
 	}
 	return exitGood

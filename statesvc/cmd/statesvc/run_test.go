@@ -76,11 +76,6 @@ func TestDoMain_badConfigurationIsExit1(t *testing.T) {
   fleet.static[0].address: "x" is not host:port; write for example 127.0.0.1:8000 or [::1]:8000
   version: missing; write version: 1
 `, stderr)
-
-	path = file(t, one+"tls: {cert_file: /nonexistent/c.pem, key_file: /nonexistent/k.pem}\n")
-	code, _, stderr = run(t.Context(), nil, "--config", path)
-	require.Equal(t, exitBad, code)
-	require.Equal(t, "statesvc: tls: open /nonexistent/c.pem: no such file or directory\n", stderr)
 }
 
 func TestDoMain_portInUseIsExit1(t *testing.T) {
@@ -97,6 +92,44 @@ func TestDoMain_check(t *testing.T) {
 	code, stdout, stderr := run(t.Context(), nil, "--config", file(t, one), "--check")
 	require.Equal(t, exitGood, code)
 	require.Empty(t, stdout+stderr)
+}
+
+// What start refuses, the check refuses too, in the same words, and with the problems
+// of the file itself.
+func TestDoMain_namesEveryFileThatCannotBeUsed(t *testing.T) {
+	broken, garbage := t.TempDir(), file(t, "no PEM")
+	require.NoError(t, os.WriteFile(filepath.Join(broken, "tokenizer.json"), []byte(`{"model":{"type":"Unigram"}}`), 0o600))
+	for name, c := range map[string]struct {
+		text string
+		says []string
+	}{
+		"tls and tokenizers": {
+			"tls: {cert_file: /nonexistent/c.pem, key_file: /nonexistent/k.pem}\ntokenize: {models: {a: {dir: /nonexistent/a, engine: vllm}, b: {dir: " + broken + ", engine: sglang}}}\n",
+			[]string{
+				"4 problems:", "tls.cert_file: open /nonexistent/c.pem: no such file", "tls.key_file: open /nonexistent/k.pem",
+				"tokenize.models.a.dir: ", "tokenize.models.b.dir: ",
+			},
+		},
+		"one file":  {"tls: {cert_file: " + garbage + ", key_file: /nonexistent/k.pem}\n", []string{"tls.key_file: open /nonexistent/k.pem: no such file"}},
+		"not PEM":   {"tls: {cert_file: " + garbage + ", key_file: " + garbage + "}\n", []string{"tls: tls: failed to find any PEM data"}},
+		"directory": {"tokenize: {models: {a: {dir: " + garbage + ", engine: vllm}}}\n", []string{"tokenize.models.a.dir: ", "not a directory"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := file(t, one+c.text)
+			for _, argv := range [][]string{{"--config", path}, {"--config", path, "--check"}} {
+				code, _, stderr := run(t.Context(), nil, argv...)
+				require.Equal(t, exitBad, code)
+				for _, want := range c.says {
+					require.Contains(t, stderr, want)
+				}
+			}
+			code, _, stderr := run(t.Context(), nil, "--config", file(t, one+c.text+"verion: 1\nlisen: x\n"), "--check")
+			require.Equal(t, exitBad, code)
+			for _, want := range append([]string{"verion: unknown key", "lisen: unknown key"}, c.says[len(c.says)-1]) {
+				require.Contains(t, stderr, want)
+			}
+		})
+	}
 }
 
 // lines collects a log that is read while it is written.

@@ -35,6 +35,12 @@
 // See [Reason]. Trust is full when everything since the cache was last known to be empty
 // was delivered: batch 0, or a batch that cleared it.
 //
+// # Log
+//
+// A line says when trust changes and when a socket is not reached, with what to look at,
+// or is reached again; at most one of each a second, and in the end always what is so.
+// That an idle engine is asked for news is none.
+//
 // # Bounds
 //
 // Memory is Options.QueueMessages and QueueBytes, as many bytes again during a replay, one

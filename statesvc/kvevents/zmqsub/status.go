@@ -22,14 +22,14 @@ func (s Status) Trust() Trust { return s.Reason.Trust() }
 
 // Counts only grow. Those of dropped messages have the names of the metrics.
 type Counts struct {
-	Batches    uint64 `json:"batches"`    // delivered
+	Batches    uint64 `json:"batches"`   // delivered
 	Duplicates uint64 `json:"duplicate"` // ignored
-	Gaps       uint64 `json:"gaps"`       // runs of missing batches
-	Missing    uint64 `json:"missing"`    // batches in them
-	Repaired   uint64 `json:"repaired"`   // missing batches that replays gave
+	Gaps       uint64 `json:"gaps"`      // runs of missing batches
+	Missing    uint64 `json:"missing"`   // batches in them
+	Repaired   uint64 `json:"repaired"`  // missing batches that replays gave
 	Overflows  uint64 `json:"overflow"`  // messages dropped for the queue's bounds
-	Restarts   uint64 `json:"restarts"`   // processes that ended
-	Fenced     uint64 `json:"fenced"`     // messages not looked at: numbers ran backwards, or the process is in doubt
+	Restarts   uint64 `json:"restarts"`  // processes that ended
+	Fenced     uint64 `json:"fenced"`    // messages not looked at: numbers ran backwards, or the process is in doubt
 	Connects   uint64 `json:"connects"`
 	DialErrors uint64 `json:"dial_errors"`
 

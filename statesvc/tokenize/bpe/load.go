@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/pointsman/pointsman/statesvc/jsonwords"
 )
 
 // The bounds of a file. The largest vocabularies in use have 262,144 tokens and half
@@ -61,7 +63,7 @@ func Load(r io.Reader) (*Tokenizer, error) {
 	}
 	var f file
 	if err := json.Unmarshal(data, &f); err != nil {
-		return nil, &LoadError{[]string{fmt.Sprintf("it is not the JSON of a tokenizer: %v", err)}}
+		return nil, &LoadError{[]string{fmt.Sprintf("it is not the JSON of a tokenizer: %v", jsonwords.Of(err))}}
 	}
 	l := &loader{file: &f, alphabet: newAlphabet(), t: &Tokenizer{raw: newAdded(), plain: newAdded()}}
 	l.kinds()

@@ -3,6 +3,8 @@ package bpe
 import (
 	"encoding/json"
 
+	"github.com/pointsman/pointsman/statesvc/jsonwords"
+
 	"github.com/pointsman/pointsman/statesvc/tokenize/pretok"
 )
 
@@ -49,7 +51,7 @@ func (l *loader) stages(name string, raw json.RawMessage) []stage {
 	}
 	var s stage
 	if err := json.Unmarshal(raw, &s); err != nil {
-		l.add("%s cannot be read: %v", name, err)
+		l.add("%s cannot be read: %v", name, jsonwords.Of(err))
 		return nil
 	}
 	if s.Type != "Sequence" {

@@ -3,6 +3,7 @@ package plugin
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/spec"
@@ -124,7 +125,7 @@ func (s *syncer) reply(p *plugin, call uint32, headers, size int) {
 	}
 	s.flying = false
 	if reason := refusal(headers); reason != "" {
-		s.fail(reason)
+		s.failBy(reason)
 		return
 	}
 	if size > len(s.body) {
@@ -161,24 +162,34 @@ func (s *syncer) reply(p *plugin, call uint32, headers, size int) {
 // with a status and text of its own (W09).
 func refusal(headers int) string {
 	if headers == 0 {
-		return "the call was cut"
+		return unreached + "the call was cut"
 	}
 	status, err := abi.CallHeader(":status")
 	if err != nil {
-		return "the reply has no status"
+		return unreached + "the reply has no status"
 	}
-	if status != "200" {
-		return "the reply has status " + status
+	if status == "200" {
+		return ""
 	}
-	return ""
+	// The host answers in plain text, the service in JSON.
+	if kind, err := abi.CallHeader("content-type"); err == nil && strings.HasPrefix(kind, "application/json") {
+		return "the state service answered " + status
+	}
+	return unreached + "the reply has status " + status
 }
 
-// fail counts a failed call and logs the first of a row.
-func (s *syncer) fail(reason string) {
+// unreached begins what is said of a service that gave no answer of its own.
+const unreached = "the state service cannot be reached: "
+
+// fail counts a call without an answer and logs the first of a row.
+func (s *syncer) fail(reason string) { s.failBy(unreached + reason) }
+
+// failBy is fail with the whole of what is to be said.
+func (s *syncer) failBy(reason string) {
 	s.failed.add(1)
 	if !s.failing {
 		s.failing = true
-		logf(abi.LevelWarn, "the state service cannot be reached: %s; routing goes on with what is known", reason)
+		logf(abi.LevelWarn, "%s; routing goes on with what is known", reason)
 	}
 }
 
