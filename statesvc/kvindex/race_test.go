@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pointsman/pointsman/statesvc/kvevents"
 	"github.com/pointsman/pointsman/statesvc/kvindex"
 	"github.com/stretchr/testify/require"
 )
@@ -77,7 +76,7 @@ func readSteadily(t *testing.T, x *kvindex.Index, steady kvindex.Owner, stop cha
 
 func writeHistory(x *kvindex.Index, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 9))
-	h := &history{choose: random.IntN, seen: map[kvindex.Owner][]kvevents.Hash{}}
+	h := newHistory(random.IntN)
 	var r kvindex.Result
 	for i := range 3000 {
 		// Readers may not come to run for a while, and the prefix must stay in use.

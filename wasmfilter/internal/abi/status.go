@@ -17,9 +17,7 @@ const (
 )
 
 // Error implements error.
-func (s Status) Error() string { return "error status returned by host: " + s.text() }
-
-func (s Status) text() string {
+func (s Status) Error() string {
 	switch s {
 	case StatusOK:
 		return "ok"
@@ -34,7 +32,7 @@ func (s Status) text() string {
 	case StatusUnimplemented:
 		return "unimplemented"
 	}
-	return strconv.Itoa(int(s))
+	return "status " + strconv.Itoa(int(s))
 }
 
 // err is the status as an error, nil for success.
