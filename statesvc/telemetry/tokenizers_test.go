@@ -19,8 +19,8 @@ type tokenizers struct{}
 func (tokenizers) Counts() map[string]tokenize.Counts {
 	return map[string]tokenize.Counts{"m": {
 		Answers: map[tokenize.AnswerKey]uint64{
-			{Origin: tokenize.FromBPE}:                                   1,
-			{Origin: tokenize.FromEngine, Local: tokenize.ReasonDiffers}: 2,
+			{Origin: tokenize.FromBPE}:                                                                          1,
+			{Origin: tokenize.FromEngine, Local: tokenize.ReasonDiffers}:                                        2,
 			{Origin: tokenize.FromEstimate, Local: tokenize.ReasonNoTokenizer, Reason: tokenize.ReasonTooLarge}: 3,
 		},
 		Comparisons: map[prompt.Features]uint64{prompt.Chat: 9}, Differences: map[prompt.Features]uint64{prompt.Chat: 4},
