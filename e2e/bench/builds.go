@@ -48,36 +48,13 @@ func (s *suite) builds(ctx context.Context) error {
 // buildsWith runs an Envoy without the filter, one with the filter's cluster
 // settings alone, and one with each build.
 func (s *suite) buildsWith(ctx context.Context, engines int, use func(lanes) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	envoys := []rig.EnvoyOptions{
+		{Name: "no filter"},
+		{Name: "no filter, its cluster settings", KeepCluster: true},
 	}
-	r := rig.New(s.Parts)
-	defer r.Close()
-	fleet, err := r.StartEngines(engines, 0)
-	if err != nil {
-		return err
-	}
-	plain, err := r.StartEnvoy(fleet, rig.EnvoyOptions{Name: "no filter"})
-	if err != nil {
-		return err
-	}
-	cluster, err := r.StartEnvoy(fleet, rig.EnvoyOptions{Name: "no filter, its cluster settings", KeepCluster: true})
-	if err != nil {
-		return err
-	}
-	targets := []*rig.Target{plain, cluster}
 	for _, path := range append([]string{s.Parts.Filter}, s.Builds...) {
 		name := strings.TrimSuffix(filepath.Base(path), ".wasm")
-		t, err := r.StartEnvoy(fleet, rig.EnvoyOptions{Name: name, Policy: powerOfTwo, Filter: path})
-		if err != nil {
-			return err
-		}
-		targets = append(targets, t)
+		envoys = append(envoys, rig.EnvoyOptions{Name: name, Policy: powerOfTwo, Filter: path})
 	}
-	l, err := dial(busy, targets...)
-	if err != nil {
-		return err
-	}
-	defer l.close()
-	return use(l)
+	return s.sideBySide(ctx, engines, 0, envoys, use)
 }

@@ -92,31 +92,9 @@ func conversation(name string, tenant, size, turn int) []byte {
 // historyLanes runs engines and three Envoys in front of them: without the filter,
 // with one that takes no look at prompts, and with one that goes by history.
 func (s *suite) historyLanes(ctx context.Context, use func(lanes) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	r := rig.New(s.Parts)
-	defer r.Close()
-	fleet, err := r.StartEngines(historyEngines, 0)
-	if err != nil {
-		return err
-	}
-	var targets []*rig.Target
-	for _, o := range []rig.EnvoyOptions{
+	return s.sideBySide(ctx, historyEngines, 0, []rig.EnvoyOptions{
 		{Name: "envoy"},
 		{Name: "envoy with filter", Policy: powerOfTwo},
 		{Name: "envoy by history", Policy: "cache_aware", Source: "history"},
-	} {
-		target, err := r.StartEnvoy(fleet, o)
-		if err != nil {
-			return err
-		}
-		targets = append(targets, target)
-	}
-	l, err := dial(busy, targets...)
-	if err != nil {
-		return err
-	}
-	defer l.close()
-	return use(l)
+	}, use)
 }

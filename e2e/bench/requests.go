@@ -62,6 +62,14 @@ func (s *suite) requests(ctx context.Context) error {
 // fleetOf runs engines and, in front of them, an Envoy without the filter and
 // one with it.
 func (s *suite) fleetOf(ctx context.Context, engines int, interval time.Duration, use func(lanes) error) error {
+	return s.sideBySide(ctx, engines, interval, []rig.EnvoyOptions{
+		{Name: "envoy"},
+		{Name: "envoy with filter", Policy: powerOfTwo},
+	}, use)
+}
+
+// sideBySide runs engines and Envoys in front of them, and gives a lane to each.
+func (s *suite) sideBySide(ctx context.Context, engines int, interval time.Duration, envoys []rig.EnvoyOptions, use func(lanes) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -71,19 +79,19 @@ func (s *suite) fleetOf(ctx context.Context, engines int, interval time.Duration
 	if err != nil {
 		return err
 	}
-	plain, err := r.StartEnvoy(fleet, rig.EnvoyOptions{Name: "envoy"})
-	if err != nil {
-		return err
-	}
-	filter, err := r.StartEnvoy(fleet, rig.EnvoyOptions{Name: "envoy with filter", Policy: "power_of_two"})
-	if err != nil {
-		return err
+	targets := make([]*rig.Target, 0, len(envoys))
+	for _, o := range envoys {
+		target, err := r.StartEnvoy(fleet, o)
+		if err != nil {
+			return err
+		}
+		targets = append(targets, target)
 	}
 	connections := busy
 	if interval > 0 {
 		connections = streaming
 	}
-	l, err := dial(connections, plain, filter)
+	l, err := dial(connections, targets...)
 	if err != nil {
 		return err
 	}

@@ -137,31 +137,9 @@ func statePerRequest(s *slice) float64 { return micros(s.state, s.Requests) }
 // sessionLanes runs engines and, in front of them, an Envoy without the filter, one
 // whose filter asks nothing and one whose filter binds sessions.
 func (s *suite) sessionLanes(ctx context.Context, use func(plain, free, bound *lane) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	r := rig.New(s.Parts)
-	defer r.Close()
-	fleet, err := r.StartEngines(sessionEngines, 0)
-	if err != nil {
-		return err
-	}
-	var targets []*rig.Target
-	for _, o := range []rig.EnvoyOptions{
+	return s.sideBySide(ctx, sessionEngines, 0, []rig.EnvoyOptions{
 		{Name: "envoy"},
 		{Name: "envoy with filter", Policy: powerOfTwo},
 		{Name: "envoy with sessions", Policy: "session_aware"},
-	} {
-		target, err := r.StartEnvoy(fleet, o)
-		if err != nil {
-			return err
-		}
-		targets = append(targets, target)
-	}
-	l, err := dial(busy, targets...)
-	if err != nil {
-		return err
-	}
-	defer l.close()
-	return use(l[0], l[1], l[2])
+	}, func(l lanes) error { return use(l[0], l[1], l[2]) })
 }
