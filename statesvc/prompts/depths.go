@@ -1,23 +1,23 @@
 package prompts
 
 import (
-	"github.com/pointsman/pointsman/core/chat"
 	"github.com/pointsman/pointsman/statesvc/kvevents/zmqsub"
 	"github.com/pointsman/pointsman/statesvc/kvindex"
 	"github.com/pointsman/pointsman/statesvc/pump"
 	"github.com/pointsman/pointsman/statesvc/server"
+	"github.com/pointsman/pointsman/statesvc/tokenize"
 	"github.com/pointsman/pointsman/statesvc/wirepb"
 )
 
 // promptOf names what an engine looks up: equal tokens are another prefix under
 // another salt or adapter (fixtures/README.md section 4).
-func promptOf(q *server.PromptQuery, facts *chat.Facts, ids []uint32) kvindex.Prompt {
-	prompt := kvindex.Prompt{Tokens: ids, Salt: facts.Salt}
+func promptOf(q *server.PromptQuery, tokens *tokenize.Tokens) kvindex.Prompt {
+	prompt := kvindex.Prompt{Tokens: tokens.IDs, Salt: tokens.Facts.Salt}
 	switch {
 	case q.Asked != q.Model:
 		prompt.LoRA = q.Asked
-	case facts.Adapter != "":
-		prompt.LoRA = facts.Adapter
+	case tokens.Facts.Adapter != "":
+		prompt.LoRA = tokens.Facts.Adapter
 	}
 	return prompt
 }

@@ -58,9 +58,7 @@ func (p *Prompts) Look(ctx context.Context, q *server.PromptQuery) (*server.Prom
 		p.uncounted.tell(q)
 		return answer, nil
 	}
-	dialect := chat.DialectOf(q.Path)
-	body := string(q.Body)
-	tokens, err := p.opts.Tokenizer.Tokens(ctx, q.Model, dialect, body)
+	tokens, err := p.opts.Tokenizer.Tokens(ctx, q.Model, chat.DialectOf(q.Path), string(q.Body))
 	if err != nil {
 		return nil, err
 	}
@@ -68,12 +66,12 @@ func (p *Prompts) Look(ctx context.Context, q *server.PromptQuery) (*server.Prom
 		answer.Tokens = &tokens.Longest
 	}
 	for _, source := range q.Sources {
-		answer.Lookups = append(answer.Lookups, p.lookup(source, q, dialect, body, &tokens))
+		answer.Lookups = append(answer.Lookups, p.lookup(source, q, &tokens))
 	}
 	return answer, nil
 }
 
-func (p *Prompts) lookup(source string, q *server.PromptQuery, dialect chat.Dialect, body string, tokens *tokenize.Tokens) *wirepb.Lookup {
+func (p *Prompts) lookup(source string, q *server.PromptQuery, tokens *tokenize.Tokens) *wirepb.Lookup {
 	switch {
 	case source != policy.DefaultPrefixSource:
 		return none(source, "this state service has no such source")
@@ -82,13 +80,9 @@ func (p *Prompts) lookup(source string, q *server.PromptQuery, dialect chat.Dial
 	case len(tokens.IDs) == 0:
 		return none(source, "the prompt has no tokens")
 	}
-	facts, err := chat.Peek(body, dialect)
-	if err != nil {
-		return none(source, "the body cannot be read")
-	}
 	r := p.results.Get().(*pump.Result)
 	defer p.results.Put(r)
-	p.opts.Index.Match(promptOf(q, &facts, tokens.IDs), r)
+	p.opts.Index.Match(promptOf(q, tokens), r)
 	return p.local(source, q.Asked, uint64(len(tokens.IDs)), r.Matches)
 }
 

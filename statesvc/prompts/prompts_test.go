@@ -31,8 +31,10 @@ type scene struct {
 
 func (s *scene) Has(model string) bool { return model == "m" }
 
-func (s *scene) Tokens(context.Context, string, chat.Dialect, string) (tokenize.Tokens, error) {
-	return s.tokens, s.err
+func (s *scene) Tokens(_ context.Context, _ string, dialect chat.Dialect, body string) (tokenize.Tokens, error) {
+	tokens := s.tokens
+	tokens.Facts, _ = chat.Peek(body, dialect)
+	return tokens, s.err
 }
 
 func (s *scene) Match(p kvindex.Prompt, r *pump.Result) { s.asked, r.Matches = p, s.matches }
