@@ -5,7 +5,7 @@ import "github.com/pointsman/pointsman/core"
 // Bounded reports whether the length of a prompt matters to any bucket.
 func (r *Resolver) Bounded() bool {
 	for _, b := range r.buckets {
-		if b.spec.Min != nil || b.spec.Max != nil || b.spec.MaxContext != nil {
+		if b.Bounded() {
 			return true
 		}
 	}

@@ -101,11 +101,9 @@ const (
 )
 
 // lengths says when a model's prompts are counted.
-func (c *Config) lengths(m *Model) Lengths {
+func (c *Config) lengths(m *Model, buckets *bucket.Resolver) Lengths {
 	switch {
-	case c.State == nil || !m.bounded():
-		return LengthsEstimated
-	case m.Tokens == TokensEstimate:
+	case c.State == nil || !buckets.Bounded() || m.Tokens == TokensEstimate:
 		return LengthsEstimated
 	case m.Tokens == TokensAmbiguous:
 		return LengthsAmbiguous
@@ -160,7 +158,8 @@ func Build(cfg *Config, h Handles) (*Router, error) {
 		if err := r.add(name, m, h); err != nil {
 			return nil, fmt.Errorf("models.%s: %w", name, err)
 		}
-		r.building().needs.Lengths = cfg.lengths(&m)
+		model := r.building()
+		model.needs.Lengths = cfg.lengths(&m, model.resolver)
 	}
 	r.directory.sort()
 	slices.Sort(r.members)
