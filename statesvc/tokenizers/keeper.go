@@ -207,13 +207,15 @@ func (k *Keeper) refresh(unless time.Duration) {
 // follow has the engines asked about the models that nobody configured, and forgets
 // those that no engine serves any more.
 func (k *Keeper) follow() {
-	served := k.roster.names()
+	served, known := k.roster.names(), k.names()
+	room := maxModels + len(k.opts.Config.Models) - len(known)
 	for _, name := range served {
-		if k.of(name) == nil && len(k.names()) < maxModels+len(k.opts.Config.Models) {
+		if room > 0 && k.of(name) == nil {
 			_ = k.add(name, &config.ModelTokenizer{}) // it has no folder that could be bad
+			room--
 		}
 	}
-	for _, name := range k.names() {
+	for _, name := range known {
 		if _, configured := k.opts.Config.Models[name]; !configured && !slices.Contains(served, name) {
 			k.forget(name)
 		}
