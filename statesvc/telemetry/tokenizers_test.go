@@ -17,12 +17,11 @@ import (
 type tokenizers struct{}
 
 func (tokenizers) Counts() map[string]tokenize.Counts {
+	here := tokenize.AnswerKey{Origin: tokenize.FromBPE}
+	asked := tokenize.AnswerKey{Origin: tokenize.FromEngine, Local: tokenize.ReasonDiffers}
+	guessed := tokenize.AnswerKey{Origin: tokenize.FromEstimate, Local: tokenize.ReasonNoTokenizer, Reason: tokenize.ReasonTooLarge}
 	return map[string]tokenize.Counts{"m": {
-		Answers: map[tokenize.AnswerKey]uint64{
-			{Origin: tokenize.FromBPE}:                                                                          1,
-			{Origin: tokenize.FromEngine, Local: tokenize.ReasonDiffers}:                                        2,
-			{Origin: tokenize.FromEstimate, Local: tokenize.ReasonNoTokenizer, Reason: tokenize.ReasonTooLarge}: 3,
-		},
+		Answers:     map[tokenize.AnswerKey]uint64{here: 1, asked: 2, guessed: 3},
 		Comparisons: map[prompt.Features]uint64{prompt.Chat: 9}, Differences: map[prompt.Features]uint64{prompt.Chat: 4},
 		Unanswered: 6, Verified: prompt.Text, Differing: prompt.Chat, Cache: segcache.Stats{Hits: 7, Misses: 8, Bytes: 10},
 	}}
