@@ -39,6 +39,10 @@ test: wasm build envoys pyzmq tokenizers ## Run every test, real Envoys included
 test-race: tokenizers ## Run the tests of everything but e2e with the race detector
 	go test -race -short -shuffle=on -timeout 20m $$(go list ./... | grep -v /e2e)
 
+.PHONY: release
+release: ## Build dist/release: filter and its OCI image, state service, tools, bills of material, checksums
+	go run ./cmd/release -o dist/release -version '$(VERSION)' -commit '$(COMMIT)'
+
 .PHONY: envoys
 envoys: $(ENVOY_VERSIONS:%=.venv-envoy-%/installed) ## Install the Envoys of the test matrix
 
