@@ -18,13 +18,12 @@ type Headers struct {
 	Session         string
 	Routing         string
 	TTFT, TPS       string
-	Ranked          bool // the client names a data-parallel rank
+	Subset          *core.Subset // of engines that the request is kept to, nil for none
+	Ranked          bool         // the client names a data-parallel rank
 
-	sent [3]bool // routing headers that the client sent, in the order of routing()
+	routing [3]string // the headers that only the router may set
+	sent    [3]bool   // which of them the client sent
 }
-
-// routing are the headers that only the router may set.
-func routing() [3]string { return [3]string{HeaderEndpoint, HeaderPrefill, HeaderMode} }
 
 // The headers that are looked for, by their place in wanted.
 const (
@@ -41,13 +40,31 @@ const (
 	wantRouting
 	wantTTFT
 	wantTPS
+	wantSubset
 	wantCount
 )
 
-// wanted are names to look for and what was found: of a header that stands twice
-// the first value.
-type wanted struct {
-	names  [wantCount]string // empty for none
+// Wanted are the headers that a configuration has the filter look for.
+type Wanted struct {
+	names    [wantCount]string // empty for none
+	metadata string            // namespace of the host's metadata for a subset hint
+}
+
+// Want lists the headers for a configuration with its defaults.
+func Want(cfg *spec.Config, needs *spec.Needs) Wanted {
+	return Wanted{
+		names: [wantCount]string{
+			":method", ":path", "content-length", "content-encoding", HeaderModel, cfg.EndpointHeader, HeaderPrefill, HeaderMode,
+			HeaderRank, needs.Session, needs.Routing, needs.TTFT, needs.TPS, needs.Subset,
+		},
+		metadata: needs.SubsetMetadata,
+	}
+}
+
+// search is what was found of the wanted headers: of one that stands twice the first
+// value.
+type search struct {
+	names  *[wantCount]string
 	values [wantCount]string
 	found  [wantCount]bool
 }
@@ -56,14 +73,11 @@ type wanted struct {
 // one pass: each call by name costs as much as reading them all. Above 1,024
 // headers or 1 MiB a host refuses that (envoy.md 1.1); they are then read by
 // name.
-func ReadHeaders(h *Headers, needs *spec.Needs) {
-	w := wanted{names: [wantCount]string{
-		":method", ":path", "content-length", "content-encoding", HeaderModel, HeaderEndpoint, HeaderPrefill, HeaderMode,
-		HeaderRank, needs.Session, needs.Routing, needs.TTFT, needs.TPS,
-	}}
+func ReadHeaders(h *Headers, wanted *Wanted) {
+	w := search{names: &wanted.names}
 	pairs, err := abi.RequestHeaders()
 	if err == nil && pairs.Valid() {
-		w.search(pairs)
+		w.all(pairs)
 	} else {
 		w.ask()
 	}
@@ -71,17 +85,26 @@ func ReadHeaders(h *Headers, needs *spec.Needs) {
 		Method: w.values[wantMethod], Path: w.values[wantPath], ContentEncoding: w.values[wantEncoding], Model: w.values[wantModel],
 		Session: strings.Clone(w.values[wantSession]), Routing: strings.Clone(w.values[wantRouting]),
 		TTFT: strings.Clone(w.values[wantTTFT]), TPS: strings.Clone(w.values[wantTPS]),
-		Ranked: w.found[wantRank],
-		sent:   [3]bool(w.found[wantEndpoint : wantMode+1]),
+		Ranked:  w.found[wantRank],
+		routing: [3]string(w.names[wantEndpoint : wantMode+1]),
+		sent:    [3]bool(w.found[wantEndpoint : wantMode+1]),
+	}
+	if w.found[wantSubset] {
+		h.Subset = core.ParseSubset(w.values[wantSubset])
+	}
+	if wanted.metadata != "" {
+		if hint, ok := subsetMetadata(wanted.metadata); ok {
+			h.Subset = core.ParseSubset(hint)
+		}
 	}
 	if w.found[wantLength] {
 		h.ContentLength = core.ReadDigits(w.values[wantLength])
 	}
 }
 
-func (w *wanted) search(pairs abi.Pairs) {
+func (w *search) all(pairs abi.Pairs) {
 	pairs.All(func(key, value string) bool {
-		for i, name := range &w.names {
+		for i, name := range w.names {
 			if len(name) == len(key) && key != "" && name == key && !w.found[i] {
 				w.values[i], w.found[i] = value, true
 			}
@@ -90,8 +113,8 @@ func (w *wanted) search(pairs abi.Pairs) {
 	})
 }
 
-func (w *wanted) ask() {
-	for i, name := range &w.names {
+func (w *search) ask() {
+	for i, name := range w.names {
 		if name == "" {
 			continue
 		}
@@ -104,9 +127,30 @@ func (w *wanted) ask() {
 // there are any: each edit makes the host match the route again (envoy.md 2.6),
 // and edits of the whole map fail above 1,024 headers.
 func (h *Headers) StripRouting() {
-	for i, name := range routing() {
+	for i, name := range &h.routing {
 		if h.sent[i] {
 			_ = abi.RemoveRequestHeader(name)
 		}
 	}
+}
+
+// subsetMetadata reads the hint that a filter before this one left in the host's
+// dynamic metadata. A text comes as it is, a list as pairs whose keys are its texts,
+// which no text of addresses looks like.
+func subsetMetadata(namespace string) (string, bool) {
+	raw, err := abi.Property("metadata\x00filter_metadata\x00" + namespace + "\x00" + spec.SubsetKey)
+	if err != nil {
+		return "", false
+	}
+	list := abi.Pairs(raw)
+	if !list.Valid() {
+		return string(raw), true
+	}
+	var hint strings.Builder
+	list.All(func(address, _ string) bool {
+		hint.WriteString(address)
+		hint.WriteByte(',')
+		return true
+	})
+	return hint.String(), true
 }

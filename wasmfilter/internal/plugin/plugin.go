@@ -21,6 +21,7 @@ type plugin struct {
 	id       uint32
 	config   *spec.Config
 	needs    spec.Needs
+	wanted   host.Wanted
 	clock    host.Clock
 	flow     *flow.Context
 	arena    host.Arena
@@ -81,13 +82,14 @@ func (p *plugin) start(document []byte) error {
 	p.config, p.clock = cfg, host.NewClock()
 	p.flow = flow.NewContext(cfg, router, members, seed)
 	p.needs = p.flow.Needs()
+	p.wanted = host.Want(cfg, &p.needs)
 	if p.needs.History {
 		p.flow.UseShelf(&host.Shelf{})
 	}
 	if p.receipts = cfg.Receipts == spec.ReceiptsLog; !p.receipts {
 		p.flow.Brief()
 	}
-	p.aborts.configure(cfg.Abort)
+	p.aborts.configure(cfg.Abort, cfg.EndpointHeader)
 	if err := p.connect(views); err != nil {
 		return err
 	}
