@@ -11,7 +11,8 @@ import (
 )
 
 type renderCmd struct {
-	Envoy renderEnvoyCmd `cmd:"" help:"A complete bootstrap for Envoy."`
+	Envoy      renderEnvoyCmd      `cmd:"" help:"A complete bootstrap for Envoy."`
+	Kubernetes renderKubernetesCmd `cmd:"" help:"The state service for a Kubernetes cluster."`
 }
 
 // Help says where output goes, with examples.
