@@ -11,8 +11,9 @@ import (
 )
 
 type renderCmd struct {
-	Envoy      renderEnvoyCmd      `cmd:"" help:"A complete bootstrap for Envoy."`
-	Kubernetes renderKubernetesCmd `cmd:"" help:"The state service for a Kubernetes cluster."`
+	Envoy        renderEnvoyCmd        `cmd:"" help:"A complete bootstrap for Envoy."`
+	Kubernetes   renderKubernetesCmd   `cmd:"" help:"The state service for a Kubernetes cluster."`
+	EnvoyGateway renderEnvoyGatewayCmd `cmd:"" help:"Manifests for Envoy Gateway."`
 }
 
 // Help says where output goes, with examples.
