@@ -128,7 +128,7 @@ func TestRender_refusals(t *testing.T) {
 	}{
 		{original, render.Options{Namespace: "A", State: "x"}, []string{"--namespace", "endpoint_mode", "--engine-service", "--state", "--wasm-url"}},
 		{filter, render.Options{EngineService: "engines.prod:1", Engines: []string{"10.0.0.1:1"}, Wasm: render.Wasm{URL: "file:///a"}}, []string{"--engine-service", "--engine-service", "--wasm-url"}},
-		{filter, render.Options{Engines: []string{"name:1", "no"}, Wasm: render.Wasm{URL: "oci://a", SHA256: "AB"}}, []string{"--engine", "--engine", "--wasm-sha256", "--wasm-sha256"}},
+		{filter, render.Options{Engines: []string{"name:1", "no", "127.0.0.1:1"}, Wasm: render.Wasm{URL: "oci://a", SHA256: "AB"}}, []string{"--engine", "--engine", "--engine", "--wasm-sha256", "--wasm-sha256"}},
 	}
 	for _, c := range cases {
 		in, err := render.Read([]byte(c.text), c.o)
