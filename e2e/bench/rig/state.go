@@ -20,6 +20,9 @@ func (r *Rig) startState(engines *Engines) (addr string, p *proc.Process, err er
 	for i, e := range engines.Addrs {
 		fmt.Fprintf(&b, "    - {id: engine-%04d, address: %q, models: [%s], role: plain}\n", i, e, engine.Model)
 	}
+	if engines.tokenizer != "" {
+		fmt.Fprintf(&b, "tokenize: {models: {%s: {dir: %q, engine: vllm, trust: true}}}\n", engine.Model, engines.tokenizer)
+	}
 	path, err := r.file("state.yaml", []byte(b.String()))
 	if err != nil {
 		return "", nil, err
