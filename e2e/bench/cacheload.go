@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/pointsman/pointsman/e2e/bench/cached"
@@ -84,7 +85,7 @@ func (s *suite) cacheRows(ctx context.Context, t *table.Table, chars, seeds int,
 		if each.named {
 			name += " (session header)"
 		}
-		t.Row(fmt.Sprint(chars), name,
+		t.Row(strconv.Itoa(chars), name,
 			of(rounds[i], func(r *cacheRound) float64 { return perSecond(&r.slice) }).Text(0),
 			of(rounds[i], func(r *cacheRound) float64 { return quantile(0.5, whole)(&r.slice) }).Text(1),
 			of(rounds[i], func(r *cacheRound) float64 { return quantile(0.99, whole)(&r.slice) }).Text(0),

@@ -73,6 +73,6 @@ func (s *suite) hotRows(ctx context.Context, t *table.Table, fleet *rig.Engines,
 }
 
 func (s *suite) hotRound(ctx context.Context, fleet *rig.Engines, target *rig.Target, body int, seed uint64) (cacheRound, error) {
-	w := traffic.Hot{Model: engine.Model, Bytes: body, Requests: s.count(1000), Seed: seed}
+	w := traffic.Hot{Model: engine.Model, Bytes: body, Requests: s.count(480), Seed: seed}
 	return s.cacheRound(ctx, fleet, target, func(c *load.Client) (load.Result, error) { return c.Workload(w.Start(), false) })
 }

@@ -39,6 +39,9 @@ func Hot(engines int) Config {
 	return Config{Engines: engines, Slots: 4, Fixed: 50 * time.Millisecond, Chars: 1_500_000}
 }
 
+// Instant are engines that answer at once, so that nothing but the way there counts.
+func Instant(engines int) Config { return Config{Engines: engines, Slots: 64, Chars: 4_000_000} }
+
 // Argument is a Config as the value of Flag.
 func (c Config) Argument() string {
 	text, _ := json.Marshal(c) // numbers always encode
@@ -49,7 +52,7 @@ func (c Config) Argument() string {
 const blockTokens = 16
 
 // longest is the most tokens of one prompt and its answer.
-const longest = 32 << 10
+const longest = 128 << 10
 
 // Start runs the engines that an argument describes. Stop must be called.
 func Start(argument string) (*Server, error) {

@@ -62,7 +62,7 @@ func (r *Rig) bootstrap(engines *Engines, o EnvoyOptions, t *Target, admin strin
 		return withoutFilter(config, o.KeepCluster)
 	}
 	var err error
-	if options.State, t.State, err = r.startState(engines); err != nil {
+	if options.State, t.State, err = r.startState(engines, o.Source == "local"); err != nil {
 		return nil, err
 	}
 	t.state = options.State
