@@ -70,7 +70,7 @@ func TestKnown_rank(t *testing.T) {
 	}
 	m := remembering(t, `"transport_retry":true,`+byIndex(""), engines(4)...)
 	r, _ := m.goes(short(), hit(wire.Depth{Worker: "e1", Blocks: 1600, Rank: core.Known(1)}))
-	require.Equal(t, core.Known(1), r.Receipt().Prefix.Rank, "spare engines change nothing")
+	require.Equal(t, core.Known(1), r.Receipt().Rank, "spare engines change nothing")
 	m = remembering(t, oneBucket, engines(1)...)
 	require.Zero(t, m.routed().Receipt().Prefix)
 	_, effects := m.chat(`{"model":"m"}`)

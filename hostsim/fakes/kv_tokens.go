@@ -79,9 +79,12 @@ func (p *process) readPrompt(c *call, api api, keys bodyKeys) *apiError {
 	c.namespace = kvcache.Namespace{Salt: keys.salt.Str, LoRA: p.adapterOf(keys.model.Str), Key: keys.extraKey.String()}
 	c.report = p.cfg.Dialect == VLLM && keys.xargs.Get("kv_cache_report_mode").Str == "full"
 	var prompts [][]int
-	if api == chatAPI {
+	switch {
+	case p.readsIDs(api, keys.inputIDs):
+		prompts = promptIDs(keys.inputIDs)
+	case api == chatAPI:
 		prompts = [][]int{chatIDs(keys)}
-	} else {
+	default:
 		prompts = promptIDs(keys.prompt)
 	}
 	c.prompts = len(prompts)
