@@ -42,7 +42,11 @@ func (m *machine) forward(body string, reply *wire.ObserveReply) string {
 
 func (m *machine) idsCount(o idsOutcome) uint64 { return m.Counters[firstInputIDs+Counter(o)] }
 
-const chatOf = `{"model":"m","messages":[]`
+// plainChat is a chat, and chatOf all of it but its end.
+const (
+	chatOf    = `{"model":"m","messages":[]`
+	plainChat = chatOf + "}"
+)
 
 // The ids stand before the closing brace, behind the rid and the sampling parameters
 // (engine-selection.md 12.4). All other bytes stay.
@@ -85,7 +89,7 @@ func TestInputIDs_original_body(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := remembering(t, forwarding("", ""), tt.engine)
-			require.Equal(t, chatOf+`}`, m.forward(chatOf+`}`, tt.reply))
+			require.Equal(t, plainChat, m.forward(plainChat, tt.reply))
 			for o := range idsOutcomeCount {
 				require.Equal(t, o.String() == tt.outcome, m.idsCount(o) == 1, o.String())
 			}
@@ -132,7 +136,7 @@ func TestInputIDs_not_asked(t *testing.T) {
 	require.Equal(t, direct, kinds(effects))
 	require.Equal(t, uint64(1), m.idsCount(idsOutcome(wire.InputIDsTooLong)))
 
-	require.Equal(t, chatOf+`}`, m.forward(chatOf+`}`, &wire.ObserveReply{Uncounted: true}))
+	require.Equal(t, plainChat, m.forward(plainChat, &wire.ObserveReply{Uncounted: true}))
 	_, effects = m.chat(chatOf + `}`)
 	require.Equal(t, direct, kinds(effects))
 	require.Equal(t, uint64(2), m.idsCount(idsOutcome(wire.InputIDsUnavailable)))
