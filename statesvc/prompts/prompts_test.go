@@ -172,6 +172,25 @@ func TestLook_without_exact_tokens(t *testing.T) {
 	require.ErrorContains(t, err, "no request")
 }
 
+// Ids come to who asks for them, and to nobody else.
+func TestLook_input_ids(t *testing.T) {
+	s := &scene{tokens: exact(), trust: full()}
+	s.tokens.Compared = true
+	require.Nil(t, s.look(t, nil).InputIDs)
+	chat := func(most uint32) func(*server.PromptQuery) {
+		return func(q *server.PromptQuery) {
+			q.InputIDs, q.Body = most, []byte(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`)
+		}
+	}
+	require.Equal(t, exact().IDs, s.look(t, chat(10)).InputIDs.GetIds())
+	few := s.look(t, chat(9)).InputIDs
+	require.Equal(t, wirepb.InputIDsVerdict_INPUT_IDS_TOO_LONG, few.GetVerdict())
+	require.Empty(t, few.GetIds())
+	answer := s.look(t, func(q *server.PromptQuery) { chat(10)(q); q.Model = "other" })
+	require.True(t, answer.Uncounted)
+	require.Nil(t, answer.InputIDs)
+}
+
 // Equal tokens are another prefix under another salt or adapter.
 func TestLook_names_what_the_engine_looks_up(t *testing.T) {
 	for name, tt := range map[string]struct {
