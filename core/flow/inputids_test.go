@@ -40,6 +40,12 @@ func (m *machine) forward(body string, reply *wire.ObserveReply) string {
 	return spliced(m.t.(*testing.T), body, r.Step(&Event{Kind: EventObserved, Now: m.now, Call: effects[0].Call, Observed: reply}))
 }
 
+// untouched sends a chat that its engine must get as it came.
+func (m *machine) untouched(body string, reply *wire.ObserveReply) {
+	m.t.Helper()
+	require.Equal(m.t, body, m.forward(body, reply))
+}
+
 func (m *machine) idsCount(o idsOutcome) uint64 { return m.Counters[firstInputIDs+Counter(o)] }
 
 // plainChat is a chat, and chatOf all of it but its end.
@@ -89,7 +95,7 @@ func TestInputIDs_original_body(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := remembering(t, forwarding("", ""), tt.engine)
-			require.Equal(t, plainChat, m.forward(plainChat, tt.reply))
+			m.untouched(plainChat, tt.reply)
 			for o := range idsOutcomeCount {
 				require.Equal(t, o.String() == tt.outcome, m.idsCount(o) == 1, o.String())
 			}
@@ -136,7 +142,7 @@ func TestInputIDs_not_asked(t *testing.T) {
 	require.Equal(t, direct, kinds(effects))
 	require.Equal(t, uint64(1), m.idsCount(idsOutcome(wire.InputIDsTooLong)))
 
-	require.Equal(t, plainChat, m.forward(plainChat, &wire.ObserveReply{Uncounted: true}))
+	m.untouched(plainChat, &wire.ObserveReply{Uncounted: true})
 	_, effects = m.chat(chatOf + `}`)
 	require.Equal(t, direct, kinds(effects))
 	require.Equal(t, uint64(2), m.idsCount(idsOutcome(wire.InputIDsUnavailable)))
