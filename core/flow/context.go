@@ -146,6 +146,7 @@ const maxPooled = 256
 // recycle takes a finished request back. What its effects carried is let go of.
 func (c *Context) recycle(r *Request) {
 	r.dropEffects()
+	r.ids, r.inserts = inputIDs{}, [len(r.inserts)]Insertion{}
 	if r.memo != nil {
 		r.memo.forget()
 	}
@@ -208,7 +209,9 @@ type Request struct {
 	named    [1 + maxSpares]*core.Worker // engines in the endpoint header, in order
 	defaults Insertion                   // of sampling parameters, into the body
 	rid      rid
-	inserts  [2]Insertion // all of them
+	ids      inputIDs     // of a chat, into the body
+	ranked   bool         // its engine is always told a data-parallel rank
+	inserts  [3]Insertion // all of them
 	spares   int          // of named, beside the chosen one
 	receipt  receipt.Summary
 	bucket   core.BucketRequest

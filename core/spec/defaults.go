@@ -92,6 +92,12 @@ const (
 	TokensEstimate  = "estimate"
 )
 
+// Choices of Model.DPRanks.
+const (
+	DPRanksPrefix = "prefix"
+	DPRanksAlways = "always"
+)
+
 // Limits and defaults of settings.
 const (
 	MaxBody            = 32 << 20 // engine-selection.md 3.1
@@ -104,8 +110,12 @@ const (
 	// it, behind a short queue. One that ends too early scatters a burst, one that ends
 	// late costs a wrong guess after a prompt that was never computed.
 	DefaultPending = 5_000
-	maxDuration    = 24 * 60 * 60 * 1000
-	maxLabel       = 256 // bytes; what the state service takes unless told otherwise
+	// DefaultInputIDs makes bodies longer by about 200 KB at most. MaxInputIDs is what a
+	// context's memory is held to.
+	DefaultInputIDs = 1 << 15
+	MaxInputIDs     = 1 << 18
+	maxDuration     = 24 * 60 * 60 * 1000
+	maxLabel        = 256 // bytes; what the state service takes unless told otherwise
 )
 
 // Defaults gives a copy of cfg in which every setting that has a default is

@@ -91,6 +91,10 @@ type ModelNeeds struct {
 	History bool
 	// Lengths says when the service is to count the prompt.
 	Lengths Lengths
+	// InputIDs is the longest chat whose token ids are forwarded, 0 for none.
+	InputIDs uint32
+	// AlwaysRanked says that engines of several ranks are always told which one.
+	AlwaysRanked bool
 }
 
 // Lengths says when a model's prompts are counted by the state service.
@@ -112,6 +116,14 @@ func (c *Config) lengths(m *Model, buckets *bucket.Resolver) Lengths {
 		return LengthsAmbiguous
 	}
 	return LengthsExact
+}
+
+// longest is the most tokens of a chat that is forwarded with them, 0 for none.
+func (i *InputIDs) longest() uint32 {
+	if i == nil {
+		return 0
+	}
+	return uint32(valueOr(i.MaxTokens, DefaultInputIDs))
 }
 
 // place is where a policy stands.
@@ -177,6 +189,12 @@ func Build(cfg *Config, h Handles) (*Router, error) {
 		}
 		model := r.building()
 		model.needs.Lengths = cfg.lengths(&m, model.resolver)
+		model.needs.InputIDs = m.InputIDs.longest()
+		model.needs.AlwaysRanked = m.DPRanks == DPRanksAlways
+		if model.needs.AlwaysRanked {
+			r.needKey(policy.KeySession)
+			r.needKey(policy.KeyRouting)
+		}
 	}
 	r.directory.sort()
 	slices.Sort(r.members)

@@ -207,6 +207,16 @@ type Model struct {
 	// Sampling holds requests to sampling parameters. Default: they are not looked
 	// at.
 	Sampling *Sampling `json:"sampling"`
+	// InputIDs has chats forwarded with the token ids that the state service made of
+	// them, so that the engine does not tokenize them again. Default: bodies go on
+	// without.
+	InputIDs *InputIDs `json:"input_ids"`
+	// DPRanks says when an engine of several data-parallel ranks is told which one is to
+	// compute a request: prefix (default), when the engine was chosen for a prefix that
+	// one of them holds; always, by the routing key or the session, else where the
+	// prefix is, else where least is in flight (engine-selection.md 8.7). An engine of
+	// which nobody knows how many ranks it has is told nothing then.
+	DPRanks string `json:"dp_ranks"`
 	// Policy is the policy of groups that have none of their own. A group's own
 	// policy replaces it whole: no setting of it is taken over. Each group has its
 	// own instance.
@@ -217,6 +227,19 @@ type Model struct {
 	// Buckets are tried in order of SLO preferences, capacity, rank and ID.
 	// Required.
 	Buckets []Bucket `json:"buckets"`
+}
+
+// InputIDs says how chats are forwarded with their token ids (engine-selection.md 12.5).
+// The member input_ids is added to the body, which is otherwise left as it is, if the
+// engine reads it there, as SGLang does; if the ids are certain to be what the engine
+// would make of the chat, so that its tokenizer was compared with the engine's; and if
+// the chat is a plain one: messages of text without tools, without reasoning, in an order
+// that no template rewrites, without settings of the template, and with a question at the
+// end. All others go on without, counted by the reason, and so does a chat that the state
+// service cannot be asked about in time.
+type InputIDs struct {
+	// MaxTokens is the longest chat that is forwarded so. Default 32768.
+	MaxTokens *uint64 `json:"max_tokens"`
 }
 
 // Bucket is a range of request lengths and the engines for it.
