@@ -30,6 +30,7 @@ type scanner struct {
 	objects [maxDepth / 64]uint64 // a bit for each level: object or array
 	data    uint64                // bytes of base64 data: strings
 	fault   fault
+	ends    *Ends // of the elements of members that are lists; nil when nobody asks
 }
 
 // object calls visit with each member of the object that is the whole text: the
@@ -51,6 +52,9 @@ func (s *scanner) object(visit func(key, value string) bool) bool {
 		}
 		s.space()
 		start := s.at
+		if s.ends != nil {
+			s.ends.begin(start)
+		}
 		if !s.value() {
 			return s.fail()
 		}
@@ -185,6 +189,9 @@ func (s *scanner) begin() (opened, ok bool) {
 func (s *scanner) rest(base int) (more, ok bool) {
 	for s.depth > base {
 		object := s.inObject()
+		if s.ends != nil && s.depth == 1 && !object {
+			s.ends.note(s.at)
+		}
 		switch c := s.next(); {
 		case c == ',' && object:
 			s.at++

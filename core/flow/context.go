@@ -45,6 +45,7 @@ type Context struct {
 
 	sessionFields, routingFields []chat.Field // of bodies, that hold keys
 	fields                       chat.Fields  // of the body being read
+	ends                         chat.Ends    // likewise
 
 	brief bool // see Brief
 

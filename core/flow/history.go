@@ -84,6 +84,15 @@ func (c *Context) remembers(model string) bool {
 	return c.past != nil && c.Router.ModelNeeds(model).History
 }
 
+// endsWanted gives the place for where the elements of a prompt end, nil when no
+// prompt is looked at.
+func (c *Context) endsWanted() *chat.Ends {
+	if c.past == nil && c.pending == nil {
+		return nil
+	}
+	return &c.ends
+}
+
 // trace makes the path of the request's prompt, if a policy may ask for it. The
 // prompt goes with the body.
 func (r *Request) trace(target spec.Target, a *ask) {
@@ -98,7 +107,7 @@ func (r *Request) trace(target spec.Target, a *ask) {
 		Model: target.Model, Adapter: cmp.Or(a.adapter, target.Asked), Salt: a.salt, Dialect: uint8(r.dialect), Template: a.template,
 	})
 	r.path.Message(a.tools, false)
-	chat.Parts(a.prompt, a.lead, func(p chat.Part) {
+	chat.Parts(a.prompt, a.lead, a.ends, func(p chat.Part) {
 		if p.Whole {
 			r.path.Message(p.Text, p.Answer)
 		} else {
@@ -114,6 +123,7 @@ func (a *ask) keep() {
 	a.prompt = strings.Clone(a.prompt[:min(len(a.prompt), keepPrompt)])
 	a.tools = strings.Clone(a.tools[:min(len(a.tools), keepPrompt)])
 	a.template = strings.Clone(a.template[:min(len(a.template), keepPrompt)])
+	a.ends = nil
 }
 
 // lookBack answers a policy that asks where the request's prompt was sent before.
