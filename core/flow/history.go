@@ -111,7 +111,7 @@ func (r *Request) trace(target spec.Target, a *ask) {
 		if p.Whole {
 			r.path.Message(p.Text, p.Answer)
 		} else {
-			r.path.Text(p.Text)
+			r.path.Rest(p.Text)
 		}
 	})
 }

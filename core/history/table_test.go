@@ -47,26 +47,21 @@ func TestPath_boundaries(t *testing.T) {
 	require.Zero(t, (&history.Path{}).Len())
 
 	p.Reset(&ns)
-	p.Text(text("prompt", 2500))
+	p.Rest(text("prompt", 2500))
 	require.Equal(t, 2, p.Len(), "a text that may go on has no boundary at its end")
 	require.Equal(t, uint64(2500), p.Bytes())
-	p.Text(text("more", 600))
-	require.Equal(t, 3, p.Len(), "it goes on where it was")
 }
 
-// The same text in parts of other sizes is the same path.
-func TestPath_text_in_parts(t *testing.T) {
-	whole, parts := &history.Path{}, &history.Path{}
-	whole.Reset(&ns)
-	parts.Reset(&ns)
+// A text that goes on has the boundaries of what it was before.
+func TestPath_text_that_grows(t *testing.T) {
+	before, now := &history.Path{}, &history.Path{}
+	before.Reset(&ns)
+	now.Reset(&ns)
 	all := text("prompt", 5000)
-	whole.Text(all)
-	for len(all) > 0 {
-		n := min(len(all), 333)
-		parts.Text(all[:n])
-		all = all[n:]
-	}
-	require.Equal(t, whole.Tip(), parts.Tip())
+	before.Rest(all[:3500])
+	now.Rest(all)
+	require.Equal(t, 4, now.Len())
+	require.Equal(t, before.Tip(), now.Hash(before.Len()-1))
 }
 
 func TestPath_is_bounded(t *testing.T) {
