@@ -43,11 +43,15 @@ func (h *holders) give(at uint32) {
 
 // holderOf finds an engine's entry at a boundary, 0 when there is none.
 func (t *Table) holderOf(node uint32, r uint16) uint32 {
-	h := t.nodes.list[node].first
-	for h != 0 && t.holders.list[h].row != r {
-		h = t.holders.list[h].sibling
+	list := t.holders.list
+	for h := t.nodes.list[node].first; h != 0; {
+		e := &list[h]
+		if e.row == r {
+			return h
+		}
+		h = e.sibling
 	}
-	return h
+	return 0
 }
 
 // hold makes or refreshes an engine's entry at a boundary, where a prompt may have
@@ -56,10 +60,11 @@ func (t *Table) hold(node uint32, r uint16, tip bool) (added bool) {
 	h := t.holderOf(node, r)
 	if h == 0 {
 		h, added = t.add(node, r), true
-	} else {
+		t.link(h)
+	} else if t.rows[r].newest != h {
 		t.unlink(h)
+		t.link(h)
 	}
-	t.link(h)
 	holder := &t.holders.list[h]
 	holder.stamp, holder.tip = t.ordinal, holder.tip || tip
 	return added
@@ -83,19 +88,22 @@ func (t *Table) add(node uint32, r uint16) uint32 {
 
 // stalest is the entry of a boundary that was used longest ago.
 func (t *Table) stalest(node uint32) (stalest uint32) {
-	var most uint32
-	for h := t.nodes.list[node].first; h != 0; h = t.holders.list[h].sibling {
-		if age := t.ordinal - t.holders.list[h].stamp; stalest == 0 || age > most {
+	list, now, most := t.holders.list, t.ordinal, uint32(0)
+	for h := t.nodes.list[node].first; h != 0; {
+		e := &list[h]
+		if age := now - e.stamp; stalest == 0 || age > most {
 			stalest, most = h, age
 		}
+		h = e.sibling
 	}
 	return stalest
 }
 
 // link makes an entry the newest of its row.
 func (t *Table) link(h uint32) {
-	r := &t.rows[t.holders.list[h].row]
-	t.holders.list[h].older, t.holders.list[h].newer = r.newest, 0
+	e := &t.holders.list[h]
+	r := &t.rows[e.row]
+	e.older, e.newer = r.newest, 0
 	if r.newest != 0 {
 		t.holders.list[r.newest].newer = h
 	} else {

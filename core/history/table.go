@@ -27,6 +27,7 @@ type Table struct {
 	nodes   nodes
 	holders holders
 	rows    []row          // by core.Worker.Slot
+	reached []reached      // likewise
 	found   []*core.Worker // by the last lookup
 }
 
@@ -150,10 +151,13 @@ func (t *Table) count(r int, sizes []uint16) {
 // What others sent is not in it: they see to their own balance, and late news would
 // make all of them favour the same engine.
 func (t *Table) Sent(w *core.Worker) uint64 {
-	if w.Slot < 0 || w.Slot >= len(t.rows) || !t.rows[w.Slot].is(w) {
+	if w.Slot < 0 || w.Slot >= len(t.rows) {
 		return 0
 	}
-	return t.rows[w.Slot].sent
+	if r := &t.rows[w.Slot]; r.worker == w || r.is(w) {
+		return r.sent
+	}
+	return 0
 }
 
 // Leave takes back what a dispatch entered: the engine refused it. What others
@@ -196,8 +200,8 @@ type Match struct {
 func (t *Table) Lookup(p *Path) Match {
 	if t.epoch++; t.epoch == 0 {
 		t.epoch = 1
-		for i := range t.rows {
-			t.rows[i].epoch = 0
+		for i := range t.reached {
+			t.reached[i].epoch = 0
 		}
 	}
 	t.found = t.found[:0]
@@ -222,19 +226,26 @@ func (t *Table) Lookup(p *Path) Match {
 // holds. An engine whose prompt ended there generated the answer that follows, and
 // has it cached.
 func (t *Table) reach(p *Path, n *node, at int) (deepest uint32) {
-	for h := n.first; h != 0; h = t.holders.list[h].sibling {
-		holder := &t.holders.list[h]
-		end := p.ends[at]
-		if answer := p.answers[at]; answer > 0 && holder.tip {
-			end = p.ends[answer]
+	here := p.ends[at]
+	answered := here
+	if answer := p.answers[at]; answer > 0 {
+		answered = p.ends[answer]
+	}
+	list, rows, epoch := t.holders.list, t.reached, t.epoch
+	for h := n.first; h != 0; {
+		e := &list[h]
+		end := here
+		if e.tip {
+			end = answered
 		}
-		r := &t.rows[holder.row]
-		if r.epoch != t.epoch {
-			r.epoch, r.depth = t.epoch, 0
+		r := &rows[e.row]
+		if r.epoch != epoch {
+			r.epoch, r.depth = epoch, 0
 			t.found = append(t.found, r.worker)
 		}
 		r.depth = max(r.depth, end)
 		deepest = max(deepest, end)
+		h = e.sibling
 	}
 	return deepest
 }
@@ -245,11 +256,11 @@ func (t *Table) Holders() []*core.Worker { return t.found }
 
 // Depth is how many bytes of the prompt last looked up an engine holds.
 func (t *Table) Depth(w *core.Worker) uint64 {
-	if w.Slot < 0 || w.Slot >= len(t.rows) {
+	if w.Slot < 0 || w.Slot >= len(t.reached) {
 		return 0
 	}
-	r := &t.rows[w.Slot]
-	if r.epoch != t.epoch || !r.is(w) {
+	r := &t.reached[w.Slot]
+	if r.epoch != t.epoch || r.worker != w && !t.rows[w.Slot].is(w) {
 		return 0
 	}
 	return uint64(r.depth)
