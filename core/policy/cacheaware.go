@@ -19,6 +19,7 @@ type CacheAware struct {
 
 	// Of the present pick. Nothing in them outlives it.
 	lookup  Lookup
+	grade   grade
 	hits    []hit
 	shares  []hit // of what many prompts share only
 	holders []holder
@@ -36,6 +37,12 @@ type holder struct {
 	side     pressure.Side
 	matched  uint64 // tokens of the prompt it holds
 	uncached uint64 // tokens it would have to compute
+}
+
+// grade is what a depth is worth. Many engines hold the same of a prompt.
+type grade struct {
+	depth, matched uint64
+	enough, counts bool // to be looked at; to be a hit
 }
 
 // NewCacheAware makes a CacheAware. Settings out of their ranges and nil views

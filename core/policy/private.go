@@ -87,7 +87,9 @@ type mean struct{ all, n uint64 }
 // the rest of a pick.
 const meanSample = 16
 
-// meanOf is that of the candidates, of many those of a sample.
+// meanOf is that of the candidates, of many those of a sample: so many of them at
+// even distances, from one drawn at random on. To draw each would cost more than to
+// ask it.
 func (p *CacheAware) meanOf(engines []*core.Worker, r *rand.Rand) mean {
 	m := mean{n: uint64(min(len(engines), meanSample))}
 	if len(engines) <= meanSample {
@@ -96,11 +98,13 @@ func (p *CacheAware) meanOf(engines []*core.Worker, r *rand.Rand) mean {
 		}
 		return m
 	}
-	p.sample.begin(len(engines), r)
+	at, step := r.IntN(len(engines)), len(engines)/meanSample
 	for range meanSample {
-		m.all += p.loads.Inflight(engines[p.sample.next()])
+		m.all += p.loads.Inflight(engines[at])
+		if at += step; at >= len(engines) {
+			at -= len(engines)
+		}
 	}
-	p.sample.end()
 	return m
 }
 
