@@ -81,6 +81,7 @@ func (p *plugin) start(document []byte) error {
 	p.config, p.clock = cfg, host.NewClock()
 	p.flow = flow.NewContext(cfg, router, members, seed)
 	p.needs = p.flow.Needs()
+	p.headers.Want(&p.needs)
 	if p.needs.History {
 		p.flow.UseShelf(&host.Shelf{})
 	}
