@@ -142,7 +142,8 @@ func (r *Request) lookBack() policy.Lookup {
 		return policy.Lookup{Outcome: policy.LookupMiss, Blocks: r.match.Bytes}
 	}
 	return policy.Lookup{
-		Outcome: policy.LookupHit, Blocks: r.match.Bytes, Shared: r.match.Shared, Holders: r.ctx.past.table.Holders(),
+		Outcome: policy.LookupHit, Blocks: r.match.Bytes, Shared: r.match.Shared,
+		Holders: r.ctx.past.table.Holders(), Depths: r.ctx.past.table.Depths(),
 	}
 }
 

@@ -54,11 +54,33 @@ func (t *Table) holderOf(node uint32, r uint16) uint32 {
 	return 0
 }
 
+// raise finds an engine's entry at a boundary and makes it the first there, so that
+// the entries of a boundary stand in the order of their last use. 0 is none: last is
+// then the entry used longest ago, and before the one in front of it.
+func (t *Table) raise(node uint32, r uint16) (h, before, last uint32) {
+	list, first := t.holders.list, t.nodes.list[node].first
+	for h = first; h != 0; {
+		e := &list[h]
+		if e.row == r {
+			break
+		}
+		before, last, h = last, h, e.sibling
+	}
+	if h != 0 && h != first {
+		list[last].sibling, list[h].sibling = list[h].sibling, first
+		t.nodes.list[node].first = h
+	}
+	return h, before, last
+}
+
 // hold makes or refreshes an engine's entry at a boundary, where a prompt may have
 // ended, and reports whether it is a new one.
 func (t *Table) hold(node uint32, r uint16, tip bool) (added bool) {
-	h := t.holderOf(node, r)
+	h, before, last := t.raise(node, r)
 	if h == 0 {
+		if t.nodes.list[node].count == maxHolders {
+			t.dropBehind(last, before)
+		}
 		h, added = t.add(node, r), true
 		t.link(h)
 	} else if t.rows[r].newest != h {
@@ -70,33 +92,15 @@ func (t *Table) hold(node uint32, r uint16, tip bool) (added bool) {
 	return added
 }
 
-// add makes an entry that is in no order yet.
+// add makes an entry that is in no order of its row yet.
 func (t *Table) add(node uint32, r uint16) uint32 {
-	n := &t.nodes.list[node]
-	if n.count == maxHolders {
-		t.drop(t.stalest(node))
-	}
-	h := t.holders.take()
-	n = &t.nodes.list[node]
+	h, n := t.holders.take(), &t.nodes.list[node]
 	t.holders.list[h] = holder{node: node, row: r, sibling: n.first, born: t.ordinal}
 	n.first = h
 	n.count++
 	t.rows[r].count++
 	t.rows[r].bytes += uint64(n.size)
 	return h
-}
-
-// stalest is the entry of a boundary that was used longest ago.
-func (t *Table) stalest(node uint32) (stalest uint32) {
-	list, now, most := t.holders.list, t.ordinal, uint32(0)
-	for h := t.nodes.list[node].first; h != 0; {
-		e := &list[h]
-		if age := now - e.stamp; stalest == 0 || age > most {
-			stalest, most = h, age
-		}
-		h = e.sibling
-	}
-	return stalest
 }
 
 // link makes an entry the newest of its row.
@@ -130,19 +134,30 @@ func (t *Table) unlink(h uint32) {
 
 // drop forgets an entry, and its boundary with the last one.
 func (t *Table) drop(h uint32) {
-	t.unlink(h)
-	e := t.holders.list[h]
-	n := &t.nodes.list[e.node]
-	link := &n.first
-	for *link != h {
-		link = &t.holders.list[*link].sibling
+	list, before := t.holders.list, uint32(0)
+	for at := t.nodes.list[list[h].node].first; at != h; at = list[at].sibling {
+		before = at
 	}
-	*link = e.sibling
+	t.dropBehind(h, before)
+}
+
+// dropBehind is drop of an entry that stands behind another one of its boundary, 0 for
+// none.
+func (t *Table) dropBehind(h, before uint32) {
+	t.unlink(h)
+	e := &t.holders.list[h]
+	n, r := &t.nodes.list[e.node], &t.rows[e.row]
+	if before == 0 {
+		n.first = e.sibling
+	} else {
+		t.holders.list[before].sibling = e.sibling
+	}
 	n.count--
-	t.rows[e.row].count--
-	t.rows[e.row].bytes -= uint64(n.size)
+	r.count--
+	r.bytes -= uint64(n.size)
+	node, empty := e.node, n.first == 0
 	t.holders.give(h)
-	if n.first == 0 {
-		t.nodes.remove(e.node)
+	if empty {
+		t.nodes.remove(node)
 	}
 }

@@ -34,9 +34,8 @@ type Path struct {
 	ends   []uint32 // bytes of the prompt up to each
 	// answers has, at a boundary that an engine's own message follows, the boundary
 	// at which that message ends; else 0.
-	answers  []uint16
-	messages []uint16 // the boundaries that end a message
-	total    uint64
+	answers []uint16
+	total   uint64
 }
 
 // ofNothing is the hash of no bytes.
@@ -44,7 +43,7 @@ const ofNothing = 0xef46db3751d8e999
 
 // Reset empties the path, keeps its memory and enters a namespace.
 func (p *Path) Reset(n *Namespace) {
-	*p = Path{hashes: p.hashes[:0], sizes: p.sizes[:0], ends: p.ends[:0], answers: p.answers[:0], messages: p.messages[:0]}
+	*p = Path{hashes: p.hashes[:0], sizes: p.sizes[:0], ends: p.ends[:0], answers: p.answers[:0]}
 	p.chain = uint64(n.Dialect)
 	p.enter(n.Model)
 	p.enter(n.Adapter)
@@ -76,10 +75,8 @@ func (p *Path) Message(text string, answer bool) {
 		}
 		p.cut(text)
 	}
-	end := len(p.hashes) - 1
-	p.messages = append(p.messages, uint16(end))
 	if answer && last > 0 {
-		p.answers[last-1] = uint16(end)
+		p.answers[last-1] = uint16(len(p.hashes) - 1)
 	}
 }
 
@@ -121,11 +118,11 @@ func (p *Path) Len() int { return len(p.hashes) }
 func (p *Path) Tip() uint64 { return p.hashes[len(p.hashes)-1] }
 
 // AppendTurns appends the boundaries at which a former prompt of the same
-// conversation may have ended, the latest first and at most so many: the ends of
-// messages, without the end of the prompt itself.
+// conversation may have ended, the latest first and at most so many: those that an
+// engine's own message follows.
 func (p *Path) AppendTurns(dst []int, most int) []int {
-	for i := len(p.messages) - 1; i >= 0 && most > 0; i-- {
-		if at := int(p.messages[i]); at < len(p.hashes)-1 {
+	for at := len(p.answers) - 1; at >= 0 && most > 0; at-- {
+		if p.answers[at] != 0 {
 			dst = append(dst, at)
 			most--
 		}

@@ -29,6 +29,7 @@ type Table struct {
 	rows    []row          // by core.Worker.Slot
 	reached []reached      // likewise
 	found   []*core.Worker // by the last lookup
+	depths  []uint64       // of found, as last asked for
 }
 
 // New makes a table of at most so many entries, one for each boundary and engine;
@@ -253,6 +254,15 @@ func (t *Table) reach(p *Path, n *node, at int) (deepest uint32) {
 // Holders are the engines that hold some of the prompt last looked up, as they were
 // when something was last entered for them. Valid until the next lookup.
 func (t *Table) Holders() []*core.Worker { return t.found }
+
+// Depths is how many bytes of it each of Holders holds. Valid until the next lookup.
+func (t *Table) Depths() []uint64 {
+	t.depths = t.depths[:0]
+	for _, w := range t.found {
+		t.depths = append(t.depths, uint64(t.reached[w.Slot].depth))
+	}
+	return t.depths
+}
 
 // Depth is how many bytes of the prompt last looked up an engine holds.
 func (t *Table) Depth(w *core.Worker) uint64 {

@@ -97,9 +97,9 @@ func TestPath_namespaces_are_apart(t *testing.T) {
 }
 
 func TestPath_turns(t *testing.T) {
-	p := chat("sys", "u1", "A: a1", text("u2", 1500))
-	require.Equal(t, []int{2, 1, 0}, p.AppendTurns(nil, 8), "ends of messages but the last, latest first")
-	require.Equal(t, []int{2}, p.AppendTurns(nil, 1))
+	p := chat("sys", "u1", "A: a1", "u2", "A: call", "tool", "A: a2", text("u3", 1500))
+	require.Equal(t, []int{5, 3, 1}, p.AppendTurns(nil, 8), "what stands before an engine's answers, latest first")
+	require.Equal(t, []int{5}, p.AppendTurns(nil, 1))
 	require.Equal(t, chat("sys", "u1").Tip(), p.Hash(1))
 }
 
@@ -231,7 +231,7 @@ func TestTable_learns_a_turn(t *testing.T) {
 	table, a := history.New(0), engine(0)
 	p := chat("sys", "u1", "A: a1", "u2")
 	turns := p.AppendTurns(nil, 4)
-	table.Learn(a, p, turns[1])
+	table.Learn(a, p, turns[0])
 	require.Equal(t, []uint64{10}, depths(table, p, a), "all that was sent, and the answer")
 }
 

@@ -26,13 +26,19 @@ func (p *CacheAware) gather(engines []*core.Worker, req *core.PickRequest) {
 	var all pressure.Set
 	if p.lookup.Holders == nil {
 		for i, w := range engines {
-			p.weigh(&all, i, w, req)
+			p.weigh(&all, i, w, p.prefixes.Depth(p.caching.Source, w), req)
 		}
 	}
-	for _, w := range p.lookup.Holders {
-		if i, found := placeOf(engines, w); found {
-			p.weigh(&all, i, engines[i], req)
+	for at, w := range p.lookup.Holders {
+		i, found := placeOf(engines, w)
+		if !found {
+			continue
 		}
+		depth := p.lookup.Depths[at]
+		if engines[i] != w { // it may be another life of the engine
+			depth = p.prefixes.Depth(p.caching.Source, engines[i])
+		}
+		p.weigh(&all, i, engines[i], depth, req)
 	}
 	p.keep(engines, req, all, p.caching.candidates(len(engines)))
 }
@@ -50,8 +56,7 @@ func placeOf(engines []*core.Worker, w *core.Worker) (int, bool) {
 
 // weigh takes an engine for a hit, or for one of what many prompts share, if it
 // holds enough.
-func (p *CacheAware) weigh(all *pressure.Set, at int, w *core.Worker, req *core.PickRequest) {
-	depth := p.prefixes.Depth(p.caching.Source, w)
+func (p *CacheAware) weigh(all *pressure.Set, at int, w *core.Worker, depth uint64, req *core.PickRequest) {
 	if depth == 0 {
 		return
 	}

@@ -59,7 +59,8 @@ type Lookup struct {
 	// order: then no other's Depth is asked. They may be former descriptions of
 	// members. Valid until the pick returns.
 	Holders []*core.Worker
-	Detail  string // why, for LookupInvalid and LookupUnavailable
+	Depths  []uint64 // what each of Holders holds
+	Detail  string   // why, for LookupInvalid and LookupUnavailable
 }
 
 // PrefixView is what a policy may know of the prefixes that engines hold. One
