@@ -122,7 +122,6 @@ type reader struct {
 func (r *reader) read(s *scanner) (err error) {
 	s.object(func(key, raw string) bool {
 		r.members++
-		key = plainKey(key)
 		m := r.dialect.memberOf(key)
 		if m < memberOnce && r.seen[m] {
 			err = refuse(strconv.Quote(key) + " stands twice in the request body")
@@ -172,14 +171,7 @@ func joined(texts, next string) string {
 }
 
 // plainKey takes the escapes out of a key as it stands in the body.
-func plainKey(key string) string {
-	for i := range len(key) {
-		if key[i] == '\\' {
-			return gjson.Parse(`"` + key + `"`).Str
-		}
-	}
-	return key
-}
+func plainKey(key string) string { return gjson.Parse(`"` + key + `"`).Str }
 
 // take reads a member that is neither a prompt nor a group of members.
 func (r *reader) take(m member, key, raw string) error {
