@@ -313,8 +313,8 @@ const highs = 0x8080808080808080
 // keeps the control characters there, so that one subtraction finds both.
 func marks(w uint64) uint64 {
 	const (
-		ones  = 0x0101010101010101
-		turn  = '"' ^ ' '
+		ones = 0x0101010101010101
+		turn = '"' ^ ' '
 	)
 	quoteOrControl := (w ^ ones*turn) - ones*'!'
 	backslash := (w ^ ones*'\\') - ones

@@ -2,6 +2,8 @@ package flow
 
 import (
 	"cmp"
+	"math"
+	"math/bits"
 	"strings"
 
 	"github.com/pointsman/pointsman/core"
@@ -35,6 +37,7 @@ type past struct {
 	shelf  Shelf // nil for none
 	turns  []int
 	looked *Request // whose prompt the table looked up last
+	least  uint64   // bytes that it asked for then
 }
 
 // UseShelf lets the context share what it sent where with others of its proxy.
@@ -126,17 +129,19 @@ func (a *ask) keep() {
 	a.ends = nil
 }
 
-// lookBack answers a policy that asks where the request's prompt was sent before.
-func (r *Request) lookBack() policy.Lookup {
+// lookBack answers a policy that asks where the request's prompt was sent before, and
+// looks at engines that were sent so many tokens of it.
+func (r *Request) lookBack(least uint64) policy.Lookup {
 	if r.path == nil || r.path.Len() == 0 {
 		return policy.Lookup{Outcome: policy.LookupMiss}
 	}
-	if past := r.ctx.past; past.looked != r {
-		r.match = past.table.Lookup(r.path)
+	least = bytesOf(least, r.bucket.Input, r.path.Bytes())
+	if past := r.ctx.past; past.looked != r || past.least > least {
+		r.match = past.table.Lookup(r.path, least)
 		if r.learn() {
-			r.match = past.table.Lookup(r.path)
+			r.match = past.table.Lookup(r.path, least)
 		}
-		past.looked = r
+		past.looked, past.least = r, least
 	}
 	if !r.match.Found {
 		return policy.Lookup{Outcome: policy.LookupMiss, Blocks: r.match.Bytes}
@@ -145,6 +150,19 @@ func (r *Request) lookBack() policy.Lookup {
 		Outcome: policy.LookupHit, Blocks: r.match.Bytes, Shared: r.match.Shared,
 		Holders: r.ctx.past.table.Holders(), Depths: r.ctx.past.table.Depths(),
 	}
+}
+
+// bytesOf is how many bytes of a prompt so many of its tokens are, or fewer.
+func bytesOf(tokens, input core.Tokens, size uint64) uint64 {
+	if tokens > input {
+		return math.MaxUint64
+	}
+	high, low := bits.Mul64(tokens, size)
+	if high >= max(input, 1) {
+		return math.MaxUint64
+	}
+	count, _ := bits.Div64(high, low, max(input, 1))
+	return count
 }
 
 // learn asks the shelf for the conversation's former turns, where the context has

@@ -136,6 +136,17 @@ func (p *Path) Hash(at int) uint64 { return p.hashes[at] }
 // End is the bytes of the prompt up to a boundary.
 func (p *Path) End(at int) uint64 { return uint64(p.ends[at]) }
 
+// reach is how many bytes of the prompt an engine holds that holds a boundary, and
+// how many if its prompt ended there: it generated the answer that follows then, and
+// has it cached.
+func (p *Path) reach(at int) (here, answered uint32) {
+	here = p.ends[at]
+	if answer := p.answers[at]; answer > 0 {
+		return here, p.ends[answer]
+	}
+	return here, here
+}
+
 // steps is the boundaries of a path from one on, and what comes before them.
 func (p *Path) steps(from, to int) steps {
 	s := steps{hashes: p.hashes[from:to], sizes: p.sizes[from:to]}

@@ -32,7 +32,7 @@ func text(tag string, n int) string { return strings.Repeat(tag+" ", n/(len(tag)
 
 // depths is what each engine holds of a prompt.
 func depths(t *history.Table, p *history.Path, engines ...*core.Worker) (list []uint64) {
-	t.Lookup(p)
+	t.Lookup(p, 0)
 	for _, w := range engines {
 		list = append(list, t.Depth(w))
 	}
@@ -106,7 +106,7 @@ func TestPath_turns(t *testing.T) {
 func TestTable_growing_chat(t *testing.T) {
 	table, a, b := history.New(0), engine(0), engine(1)
 	first := chat("sys", "u1")
-	require.False(t, table.Lookup(first).Found)
+	require.False(t, table.Lookup(first, 0).Found)
 	_, fresh := table.Enter(a, first, core.Count{})
 	require.Zero(t, fresh)
 	require.Equal(t, []uint64{5, 0}, depths(table, first, a, b))
@@ -124,7 +124,7 @@ func TestTable_shared(t *testing.T) {
 	table, a := history.New(0), engine(0)
 	for i, want := range []uint64{0, 0, 3, 3, 3} {
 		p := chat("sys", fmt.Sprintf("user %d", i))
-		require.Equal(t, want, table.Lookup(p).Shared, i)
+		require.Equal(t, want, table.Lookup(p, 0).Shared, i)
 		table.Enter(a, p, core.Count{})
 		table.Enter(a, chat("sys", "user 0"), core.Count{})
 	}
@@ -134,10 +134,10 @@ func TestTable_shared(t *testing.T) {
 func TestTable_same_prompt_is_shared(t *testing.T) {
 	table, a, p := history.New(0), engine(0), chat("sys", "same")
 	for range 2 {
-		require.Zero(t, table.Lookup(p).Shared)
+		require.Zero(t, table.Lookup(p, 0).Shared)
 		table.Enter(a, p, core.Count{})
 	}
-	require.Equal(t, history.Match{Found: true, Bytes: 7, Shared: 7, Deepest: 7}, table.Lookup(p))
+	require.Equal(t, history.Match{Found: true, Bytes: 7, Shared: 7, Deepest: 7}, table.Lookup(p, 0))
 }
 
 func TestTable_leave(t *testing.T) {
@@ -289,7 +289,7 @@ func TestTable_allocates_nothing(t *testing.T) {
 		p.Reset(&ns)
 		p.Message("sys", false)
 		p.Message(bodies[i%300], i%2 == 0)
-		table.Lookup(p)
+		table.Lookup(p, 0)
 		mark, fresh := table.Enter(w, p, core.Known(100_000))
 		out.Add(w, p, fresh)
 		if i%10 == 0 {

@@ -87,7 +87,7 @@ func (p *CacheAware) Pick(engines []*core.Worker, req *core.PickRequest) (core.P
 	if err := p.Supports(req.Stage); err != nil {
 		return core.Pick{}, err
 	}
-	p.lookup = p.prefixes.Lookup(p.caching.Source, req)
+	p.lookup = p.prefixes.Lookup(p.caching.Source, p.caching.least(req.Input), req)
 	if p.lookup.Outcome == LookupInvalid {
 		return core.Pick{}, &core.InvalidSignalError{Detail: fmt.Sprintf("prefix source %s refused the lookup: %s", p.caching.Source, p.lookup.Detail)}
 	}
