@@ -160,7 +160,9 @@ func TestTable_is_as_the_oracle_says(t *testing.T) {
 			require.Equal(t, len(strings.Join(messages, "")), int(match.Bytes))
 			require.Equal(t, o.shared(messages), int(match.Shared))
 			for i, h := range table.Holders() {
-				require.Equal(t, table.Depths()[i], table.Depth(h))
+				if depth := table.Depth(h); depth >= least {
+					require.Equal(t, depth, table.Depths()[i])
+				}
 			}
 			for w := range engines {
 				if o.depth(w, messages) >= max(1, int(least)) {

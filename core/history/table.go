@@ -26,8 +26,8 @@ type Table struct {
 	hand    int    // where the last victim was found
 	nodes   nodes
 	holders holders
-	rows    []row          // by core.Worker.Slot
-	reached []reached      // likewise
+	rows    []row     // by core.Worker.Slot
+	reached []reached // likewise
 
 	// Of the last lookup.
 	found   []*core.Worker
@@ -262,7 +262,8 @@ func (t *Table) reach(n *node, here, answered uint32) (deepest uint32) {
 // when something was last entered for them. Valid until the next lookup.
 func (t *Table) Holders() []*core.Worker { return t.found }
 
-// Depths is how many bytes of it each of Holders holds. Valid until the next lookup.
+// Depths is how many bytes of it each of Holders holds, or fewer where that is less
+// than was asked for. Valid until the next lookup.
 func (t *Table) Depths() []uint64 {
 	t.depths = t.depths[:0]
 	for _, w := range t.found {
@@ -276,14 +277,17 @@ func (t *Table) Depth(w *core.Worker) uint64 {
 	if w.Slot < 0 || w.Slot >= len(t.reached) {
 		return 0
 	}
-	r := &t.reached[w.Slot]
-	switch {
-	case r.epoch == t.epoch && (r.worker == w || t.rows[w.Slot].is(w)):
-		return uint64(r.depth)
-	case r.epoch != t.epoch && t.least > 0 && t.rows[w.Slot].is(w):
-		return t.little(uint16(w.Slot))
+	r, depth := &t.reached[w.Slot], uint64(0)
+	if r.epoch == t.epoch {
+		depth = uint64(r.depth)
 	}
-	return 0
+	switch {
+	case depth == 0 && t.least == 0, r.worker != w && !t.rows[w.Slot].is(w):
+		return 0
+	case depth < t.least:
+		return max(depth, t.little(uint16(w.Slot)))
+	}
+	return depth
 }
 
 // little is how many bytes of the prompt last looked up an engine holds that holds
