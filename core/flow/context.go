@@ -46,6 +46,7 @@ type Context struct {
 	headers                      spec.Needs   // the headers that requests bring
 	sessionFields, routingFields []chat.Field // of bodies, that hold keys
 	fields                       chat.Fields  // of the body being read
+	ends                         chat.Ends    // likewise
 
 	brief bool // see Brief
 

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"math/bits"
 	"strings"
 
 	"github.com/pointsman/pointsman/core"
@@ -21,8 +22,7 @@ type Headers struct {
 	Subset          *core.Subset // of engines that the request is kept to, nil for none
 	Ranked          bool         // the client names a data-parallel rank
 
-	routing [3]string // the headers that only the router may set
-	sent    [3]bool   // which of them the client sent
+	wanted wanted
 }
 
 // The headers that are looked for, by their place in wanted.
@@ -44,82 +44,105 @@ const (
 	wantCount
 )
 
-// Wanted are the headers that a configuration has the filter look for.
-type Wanted struct {
-	names    [wantCount]string // empty for none
-	metadata string            // namespace of the host's metadata for a subset hint
+// wanted are names to look for and what was found: of a header that stands twice
+// the first value.
+type wanted struct {
+	names    [wantCount]string           // empty for none
+	byLength [longestName + 1]headerBits // the names of each length; of the longest and longer ones together
+	values   [wantCount]string
+	found    headerBits
+	metadata string // namespace of the host's metadata for a subset hint
 }
 
-// Want lists the headers for a configuration with its defaults.
-func Want(cfg *spec.Config, needs *spec.Needs) Wanted {
-	return Wanted{
+// headerBits is a set of wanted headers.
+type headerBits uint16
+
+// longestName is the length from which on names are told apart by comparing them
+// only.
+const longestName = 32
+
+// Want says once which headers a configuration with its defaults needs.
+func (h *Headers) Want(cfg *spec.Config, needs *spec.Needs) {
+	h.wanted = wanted{
 		names: [wantCount]string{
 			":method", ":path", "content-length", "content-encoding", HeaderModel, cfg.EndpointHeader, HeaderPrefill, HeaderMode,
 			HeaderRank, needs.Session, needs.Routing, needs.TTFT, needs.TPS, needs.Subset,
 		},
 		metadata: needs.SubsetMetadata,
 	}
+	for i, name := range h.wanted.names {
+		if name != "" {
+			h.wanted.byLength[min(len(name), longestName)] |= 1 << i
+		}
+	}
 }
 
-// search is what was found of the wanted headers: of one that stands twice the first
-// value.
-type search struct {
-	names  *[wantCount]string
-	values [wantCount]string
-	found  [wantCount]bool
-}
-
-// ReadHeaders takes what is wanted from the request headers, in one host call and
-// one pass: each call by name costs as much as reading them all. Above 1,024
-// headers or 1 MiB a host refuses that (envoy.md 1.1); they are then read by
-// name.
-func ReadHeaders(h *Headers, wanted *Wanted) {
-	w := search{names: &wanted.names}
+// Read takes what is wanted from the request headers, in one host call and one
+// pass: each call by name costs as much as reading them all. Above 1,024 headers
+// or 1 MiB a host refuses that (envoy.md 1.1); they are then read by name.
+func (h *Headers) Read() {
+	w := &h.wanted
+	w.found = 0
 	pairs, err := abi.RequestHeaders()
 	if err == nil && pairs.Valid() {
-		w.all(pairs)
+		w.search(pairs)
 	} else {
 		w.ask()
 	}
-	*h = Headers{
-		Method: w.values[wantMethod], Path: w.values[wantPath], ContentEncoding: w.values[wantEncoding], Model: w.values[wantModel],
-		Session: strings.Clone(w.values[wantSession]), Routing: strings.Clone(w.values[wantRouting]),
-		TTFT: strings.Clone(w.values[wantTTFT]), TPS: strings.Clone(w.values[wantTPS]),
-		Ranked:  w.found[wantRank],
-		routing: [3]string(w.names[wantEndpoint : wantMode+1]),
-		sent:    [3]bool(w.found[wantEndpoint : wantMode+1]),
-	}
-	if w.found[wantSubset] {
-		h.Subset = core.ParseSubset(w.values[wantSubset])
-	}
-	if wanted.metadata != "" {
-		if hint, ok := subsetMetadata(wanted.metadata); ok {
-			h.Subset = core.ParseSubset(hint)
-		}
-	}
-	if w.found[wantLength] {
+	h.Method, h.Path, h.ContentEncoding, h.Model = w.value(wantMethod), w.value(wantPath), w.value(wantEncoding), w.value(wantModel)
+	h.Session, h.Routing = strings.Clone(w.value(wantSession)), strings.Clone(w.value(wantRouting))
+	h.TTFT, h.TPS = strings.Clone(w.value(wantTTFT)), strings.Clone(w.value(wantTPS))
+	h.Ranked = w.has(wantRank)
+	h.ContentLength = core.Count{}
+	if w.has(wantLength) {
 		h.ContentLength = core.ReadDigits(w.values[wantLength])
 	}
+	h.Subset = w.subset()
 }
 
-func (w *search) all(pairs abi.Pairs) {
+// subset reads the hint that keeps the request to some engines, nil for none.
+func (w *wanted) subset() *core.Subset {
+	if w.metadata != "" {
+		if hint, ok := subsetMetadata(w.metadata); ok {
+			return core.ParseSubset(hint)
+		}
+	}
+	if w.has(wantSubset) {
+		return core.ParseSubset(strings.Clone(w.values[wantSubset]))
+	}
+	return nil
+}
+
+func (w *wanted) has(header int) bool { return w.found>>header&1 != 0 }
+
+func (w *wanted) value(header int) string {
+	if !w.has(header) {
+		return ""
+	}
+	return w.values[header]
+}
+
+func (w *wanted) search(pairs abi.Pairs) {
 	pairs.All(func(key, value string) bool {
-		for i, name := range w.names {
-			if len(name) == len(key) && key != "" && name == key && !w.found[i] {
-				w.values[i], w.found[i] = value, true
+		for may := w.byLength[min(len(key), longestName)] &^ w.found; may != 0; may &= may - 1 {
+			if i := bits.TrailingZeros16(uint16(may)); w.names[i] == key {
+				w.values[i] = value
+				w.found |= 1 << i
 			}
 		}
 		return true
 	})
 }
 
-func (w *search) ask() {
-	for i, name := range w.names {
+func (w *wanted) ask() {
+	for i, name := range &w.names {
 		if name == "" {
 			continue
 		}
-		value, err := abi.RequestHeader(name)
-		w.values[i], w.found[i] = value, err == nil
+		if value, err := abi.RequestHeader(name); err == nil {
+			w.values[i] = value
+			w.found |= 1 << i
+		}
 	}
 }
 
@@ -127,9 +150,9 @@ func (w *search) ask() {
 // there are any: each edit makes the host match the route again (envoy.md 2.6),
 // and edits of the whole map fail above 1,024 headers.
 func (h *Headers) StripRouting() {
-	for i, name := range &h.routing {
-		if h.sent[i] {
-			_ = abi.RemoveRequestHeader(name)
+	for i := wantEndpoint; i <= wantMode; i++ { // those that only the router may set
+		if h.wanted.has(i) {
+			_ = abi.RemoveRequestHeader(h.wanted.names[i])
 		}
 	}
 }

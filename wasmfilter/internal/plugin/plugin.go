@@ -21,7 +21,6 @@ type plugin struct {
 	id       uint32
 	config   *spec.Config
 	needs    spec.Needs
-	wanted   host.Wanted
 	clock    host.Clock
 	flow     *flow.Context
 	arena    host.Arena
@@ -82,10 +81,7 @@ func (p *plugin) start(document []byte) error {
 	p.config, p.clock = cfg, host.NewClock()
 	p.flow = flow.NewContext(cfg, router, members, seed)
 	p.needs = p.flow.Needs()
-	p.wanted = host.Want(cfg, &p.needs)
-	if p.needs.History {
-		p.flow.UseShelf(&host.Shelf{})
-	}
+	p.headers.Want(cfg, &p.needs)
 	if p.receipts = cfg.Receipts == spec.ReceiptsLog; !p.receipts {
 		p.flow.Brief()
 	}
@@ -93,6 +89,7 @@ func (p *plugin) start(document []byte) error {
 	if err := p.connect(views); err != nil {
 		return err
 	}
+	p.flow.UseShelf(&host.Shelf{}, uint64(p.sync.tick))
 	p.announce()
 	return p.setTick()
 }
@@ -182,6 +179,7 @@ func (p *plugin) Tick() {
 	p.tickStreams()
 	p.warnHeaderOnly()
 	p.sync.run(p, now)
+	p.flow.Share()
 	p.metrics.publish(&p.flow.Counters)
 	if err := p.setTick(); err != nil {
 		logf(abi.LevelError, "tick cannot be set: %v", err)

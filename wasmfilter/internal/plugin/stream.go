@@ -36,7 +36,7 @@ func (s *stream) waits() bool { return s.request != nil && s.request.Waiting() }
 // RequestHeaders implements abi.Stream.
 func (s *stream) RequestHeaders(endOfStream bool) abi.Action {
 	headers := &s.plugin.headers
-	host.ReadHeaders(headers, &s.plugin.wanted)
+	headers.Read()
 	s.ranked = headers.Ranked
 	ev := &s.plugin.event
 	*ev = flow.Event{
