@@ -33,6 +33,9 @@ type Options struct {
 	// Engines are the engines that the proxy itself is to know, host:port. Targets
 	// with endpoint mode original_dst need none.
 	Engines []string
+	// EngineService is the Kubernetes Service of the engines, name:port, for targets
+	// that follow its endpoints.
+	EngineService string
 	// Wasm says where the filter is.
 	Wasm Wasm
 	// EnvoyVersion is the oldest Envoy that runs the result, like 1.36 or 1.40.0.

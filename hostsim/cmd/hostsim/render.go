@@ -12,8 +12,10 @@ import (
 )
 
 type renderCmd struct {
-	Envoy renderEnvoyCmd `cmd:"" help:"A complete bootstrap for Envoy."`
-	Istio renderIstioCmd `cmd:"" help:"Manifests for an Istio gateway."`
+	Envoy        renderEnvoyCmd        `cmd:"" help:"A complete bootstrap for Envoy."`
+	Istio        renderIstioCmd        `cmd:"" help:"Manifests for an Istio gateway."`
+	Kubernetes   renderKubernetesCmd   `cmd:"" help:"The state service for a Kubernetes cluster."`
+	EnvoyGateway renderEnvoyGatewayCmd `cmd:"" help:"Manifests for Envoy Gateway."`
 }
 
 // Help says where output goes, with examples.
