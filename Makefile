@@ -74,6 +74,11 @@ envoy: build wasm .venv-envoy-$(ENVOY)/installed ## Run the demo behind a real E
 
 EGCTL_VERSION := v1.9.1
 
+.PHONY: e2e-istio
+e2e-istio: .venv-envoy-1.40.0/installed ## Send requests through what Istio makes of the rendered manifests (builds Istio's generator once)
+	cd e2e/istio && go vet . && go test -count 1 .
+	go test -tags istio -count 1 -timeout 20m ./e2e -run TestIstio_
+
 .PHONY: e2e-envoy-gateway
 e2e-envoy-gateway: bin/egctl-$(EGCTL_VERSION) .venv-envoy-1.40.0/installed ## Send requests through what Envoy Gateway makes of the rendered manifests (builds egctl once: 5 minutes)
 	EGCTL=$(CURDIR)/bin/egctl-$(EGCTL_VERSION) go test -tags envoygateway -count 1 ./e2e -run TestEnvoyGateway_
