@@ -1,6 +1,7 @@
 // Command hostsim runs filter.wasm without Envoy: as a reverse proxy, with an
-// embedded demo fleet if asked, looks into wasm modules, and turns command lines
-// of sgl-router into configurations.
+// embedded demo fleet if asked, looks into wasm modules, checks
+// configurations before they are deployed, and turns command lines of sgl-router into
+// configurations.
 package main
 
 import (
@@ -33,6 +34,7 @@ type cli struct {
 	Story    storyCmd         `cmd:"" help:"Play scripted scenarios against the filter on a virtual clock."`
 	Simulate simulateCmd      `cmd:"" help:"Compare policies on a workload, on a virtual clock."`
 	Inspect  inspectCmd       `cmd:"" help:"Show what a wasm module imports, exports and is."`
+	Doctor   doctorCmd        `cmd:"" help:"Look at configurations and report what would fail in silence."`
 	Convert  convertCmd       `cmd:"" help:"Turn the flags of sgl-router into a filter configuration."`
 	Version  kong.VersionFlag `help:"Print the version and exit."`
 }
@@ -54,6 +56,7 @@ Examples:
   hostsim serve --config filter.json --state http://127.0.0.1:9090
   hostsim story e2e/stories/*.story
   hostsim inspect dist/filter.wasm
+  hostsim doctor envoy.yaml statesvc.yaml
   hostsim convert -- --model-id demo --worker-urls http://10.0.0.7:8000`
 
 // usageError is a mistake in the command line.
