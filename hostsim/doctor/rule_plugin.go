@@ -101,7 +101,8 @@ func headerPause(m *model, report reporter) {
 
 func headerOnly(m *model, report reporter) {
 	m.eachPlugin(func(_ *proxy, f *filter) {
-		if !f.plugin.canPause {
+		told := f.plugin.config != nil && f.plugin.config.spec != nil && len(needs(f.plugin.config.spec)) > 0
+		if !f.plugin.canPause && !told {
 			report(f.plugin.pauseAt, "this kind of manifest has no header-pause flag: the filter routes by headers")
 		}
 	})

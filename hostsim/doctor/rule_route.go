@@ -29,7 +29,7 @@ func routeRules() []Rule {
 		},
 		{
 			Name: "retry-unnamed", Severity: Warning, Looks: "a route that retries on override_host without transport_retry",
-			Why: "the filter names one engine: the second try goes where the fallback policy likes, past caps and sessions, and the charge stays on the first", Source: "envoy.md 4.7; Istio retries twice by itself", check: retryUnnamed,
+			Why: "the filter names one engine: the second try goes where the fallback policy likes, past caps and sessions, and the charge stays on the first. Istio retries twice unless it is told not to", Source: "envoy.md 4.7", check: retryUnnamed,
 			Fix: "set transport_retry: true, or turn retries off (attempts: 0 on Istio)",
 		},
 		{
@@ -80,14 +80,14 @@ func headerRemoved(m *model, report reporter) {
 func missesEngines(m *model, report reporter) {
 	m.eachChain(func(p *proxy, c *chain, f *filter) {
 		for _, h := range c.hosts {
-			for _, path := range paths(f) {
-				r := c.routeOf(h, path)
-				if r == nil || r.pattern != "" {
+			for _, r := range h.routes {
+				taken := slices.DeleteFunc(slices.Clone(paths(f)), func(path string) bool { return c.routeOf(h, path) != r })
+				if len(taken) == 0 || r.pattern != "" {
 					continue
 				}
 				for _, name := range r.clusters {
 					if cl := p.cluster(name); cl != nil && cl.source == sourceOwn {
-						report(r.clusterAt, "%s leads to %s, which does not read %s", path, name, headerEndpoint)
+						report(r.clusterAt, "%s leads to %s, which does not read %s", strings.Join(taken, ", "), name, headerEndpoint)
 					}
 				}
 			}

@@ -40,7 +40,7 @@ func timeRules() []Rule {
 		},
 		{
 			Name: "keep-alive", Severity: Warning, Looks: "idle connections to engines that are kept longer than engines keep them",
-			Why: "a request now and then meets a connection the engine is closing, and gets 503", Source: "W26: uvicorn closes after 5 s",
+			Why: "a request now and then meets a connection the engine is closing, and gets 503: uvicorn closes after 5 s", Source: "W26",
 			Fix: "set common_http_protocol_options.idle_timeout of the engines' cluster to 4s (connectionPool.http.idleTimeout of a DestinationRule on Istio, timeout.http.connectionIdleTimeout of a BackendTrafficPolicy on Envoy Gateway)", check: keptAlive,
 		},
 	}
