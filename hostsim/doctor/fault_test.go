@@ -27,13 +27,16 @@ func good(t *testing.T, name string) string {
 	if name == "filter.wasm" {
 		return "\x00asm\x01\x00\x00\x00"
 	}
-	for _, folder := range []string{"testdata/good", "../../configs/envoy"} {
-		if text, err := os.ReadFile(filepath.Join(folder, name)); err == nil {
-			return string(text)
-		}
+	text, err := readGood(name)
+	require.NoError(t, err)
+	return string(text)
+}
+
+func readGood(name string) ([]byte, error) {
+	if text, err := os.ReadFile(filepath.Join("testdata/good", name)); err == nil {
+		return text, nil
 	}
-	require.FailNow(t, "no good file of that name", name)
-	return ""
+	return os.ReadFile(filepath.Join("../../configs/envoy", name))
 }
 
 func readFault(t *testing.T, name string) fault {

@@ -51,7 +51,11 @@ func (r *reading) input(in Input) {
 		r.model.modules = append(r.model.modules, module{in.Name, hex.EncodeToString(sum[:])})
 		return
 	}
-	documents, err := tree.Read(in.Data)
+	read := tree.Read
+	if suffix(in.Name) == ".json" {
+		read = tree.ReadJSON
+	}
+	documents, err := read(in.Data)
 	if err != nil {
 		text := err.Error()
 		if bytes.Contains(in.Data, []byte("{{")) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 )
 
 // width is where lines of the terminal text are broken.
@@ -28,8 +29,18 @@ func (r *Report) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, "not looked at: %s\n", s)
 	}
 	fmt.Fprintf(&b, "%s, %s, %s\n", plural(r.Count(Error), "error"), plural(r.Count(Warning), "warning"), plural(r.Count(Note), "note"))
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, printable(b.String()))
 	return err
+}
+
+// printable replaces what a file could steer a terminal with.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text)
 }
 
 func (p *Picture) write(b *strings.Builder) {

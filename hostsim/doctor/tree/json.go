@@ -49,6 +49,10 @@ func (r *jsonReader) at() int {
 func (r *jsonReader) explain(err error) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
+		// The position is that of a token; a look at the whole has the character's.
+		if exact := (*json.SyntaxError)(nil); errors.As(json.Unmarshal(r.data, new(json.RawMessage)), &exact) {
+			syntax, err = exact, exact
+		}
 		end := min(max(syntax.Offset-1, 0), int64(len(r.data)))
 		return fmt.Errorf("not valid JSON at line %d: %w", bytes.Count(r.data[:end], []byte("\n"))+1, err)
 	}

@@ -44,6 +44,16 @@ func Read(data []byte) ([]Document, error) {
 	return nil, err
 }
 
+// ReadJSON is Read for a file that its readers take for JSON, whatever YAML may make
+// of it.
+func ReadJSON(data []byte) ([]Document, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, errors.New("is empty")
+	}
+	return readJSON(data)
+}
+
 // reader counts what a document takes.
 type reader struct {
 	nodes      int
