@@ -7,6 +7,9 @@ import (
 	"github.com/pointsman/pointsman/hostsim/doctor/tree"
 )
 
+// wasmFilterPrefix begins the name that Envoy Gateway gives a wasm filter.
+const wasmFilterPrefix = "envoy.filters.http.wasm/envoyextensionpolicy/"
+
 // gatewayReader makes the proxy that a set of manifests of the Gateway API and of Envoy
 // Gateway is for.
 type gatewayReader struct {
@@ -65,12 +68,8 @@ func (r *gatewayReader) each(kind string, do func(manifest)) {
 // route reads an HTTPRoute. Each of its rules has a cluster of its own.
 func (r *gatewayReader) route(o manifest) {
 	h := &virtualHost{at: o.at, name: o.name}
-	namespace := o.namespace
-	if namespace == "" {
-		namespace = "default"
-	}
 	for i, rule := range o.spec.Get("rules").Items() {
-		name := fmt.Sprintf("httproute/%s/%s/rule/%d", namespace, o.name, i)
+		name := fmt.Sprintf("httproute/%s/%s/rule/%d", o.namespaceOrDefault(), o.name, i)
 		c := readCluster(tree.At{File: rule.File, Path: rule.Path, Line: rule.Line}, r.proxy.defaults())
 		c.name, c.at, c.headerAt = name, rule, rule
 		r.proxy.clusters = append(r.proxy.clusters, c)
@@ -112,7 +111,7 @@ func (r *gatewayReader) rule(at, match tree.At, h *virtualHost, name string) *ro
 // extensionPolicy reads wasm filters. There is no header-pause flag among their
 // settings (envoy.md 9.2); a patch may add it.
 func (r *gatewayReader) extensionPolicy(o manifest) {
-	for _, w := range o.spec.Get("wasm").Items() {
+	for i, w := range o.spec.Get("wasm").Items() {
 		p := &plugin{at: w, pauseAt: w, runtime: w.Get("runtime"), vmID: w.Get("vmID"), failure: failClosed, failureAt: w.Get("failOpen")}
 		if p.failureAt.True() {
 			p.failure = failOpen
@@ -133,7 +132,8 @@ func (r *gatewayReader) extensionPolicy(o manifest) {
 		if p.config != nil {
 			r.filters = append(r.filters, p.config)
 		}
-		r.insert(&filter{name: w.Get("name").Text(), kind: "Wasm", at: w, body: w, plugin: p})
+		generated := fmt.Sprintf("%s%s/%s/wasm/%d", wasmFilterPrefix, o.namespaceOrDefault(), o.name, i)
+		r.insert(&filter{name: w.Get("name").Text(), generated: generated, kind: "Wasm", at: w, body: w, plugin: p})
 	}
 }
 

@@ -6,9 +6,6 @@ import (
 	"github.com/pointsman/pointsman/hostsim/doctor/tree"
 )
 
-// pauseField is the header-pause flag as it stands at the end of a patch's path.
-const pauseField = "/allow_on_headers_stop_iteration"
-
 // patch applies one JSON patch of an EnvoyPatchPolicy, as far as it concerns the filter:
 // resources added whole, filters, the header-pause flag, and the listener's limit.
 func (r *gatewayReader) patch(at tree.At) {
@@ -31,30 +28,36 @@ func (r *gatewayReader) patch(at tree.At) {
 	}
 }
 
+// listenerPatch applies a patch of a listener. Its place is in path, or in path below
+// what jsonPath finds.
 func (r *gatewayReader) listenerPatch(path string, operation tree.At) {
 	value := operation.Get("value")
-	whole := path + operation.Get("jsonPath").Text()
-	switch {
-	case strings.HasSuffix(path, pauseField) || strings.HasSuffix(path, "/allowOnHeadersStopIteration"):
-		r.pause(value)
-	case path == "/per_connection_buffer_limit_bytes" || path == "/perConnectionBufferLimitBytes":
+	find := operation.Get("jsonPath").Text()
+	switch field := path[strings.LastIndex(path, "/")+1:]; field {
+	case "allow_on_headers_stop_iteration", "allowOnHeadersStopIteration":
+		r.eachPatched(find, func(p *plugin) { p.canPause, p.pause, p.pauseAt = true, value.True(), value })
+	case "failure_policy", "failurePolicy":
+		r.eachPatched(find, func(p *plugin) { p.failure, p.failureAt = failureOf(value), value })
+	case "per_connection_buffer_limit_bytes", "perConnectionBufferLimitBytes":
 		r.listener.buffer = numberAt(value, r.listener.buffer.value)
-	case strings.HasSuffix(path, "/stream_idle_timeout"):
+	case "stream_idle_timeout", "streamIdleTimeout":
 		r.chain.idle = spanAt(value, r.chain.idle.value)
-	case strings.Contains(whole, "http_filters") && value.Get("typed_config").Exists():
-		r.insert(r.filter(value))
-	case value.Get("allow_on_headers_stop_iteration").Exists():
-		r.pause(value.Get("allow_on_headers_stop_iteration"))
+	default:
+		if strings.Contains(path+find, "http_filters") && value.Get("typed_config").Exists() {
+			r.insert(r.filter(value))
+		}
 	}
 }
 
-// pause sets the header-pause flag of the filter. A patch names it by its place in the
-// chain that Envoy Gateway makes, which is not known here.
-func (r *gatewayReader) pause(value tree.At) {
+// eachPatched calls visit for the plugins that a patch is for. A JSONPath names a filter
+// as Envoy Gateway does; a plain path names it by its place in the chain, which is not
+// known here, and is taken for every filter.
+func (r *gatewayReader) eachPatched(find string, visit func(*plugin)) {
 	for _, f := range r.chain.filters {
-		if f.plugin != nil {
-			f.plugin.canPause, f.plugin.pause, f.plugin.pauseAt = true, value.True(), value
+		if f.plugin == nil || strings.Contains(find, wasmFilterPrefix) && !strings.Contains(find, f.generated) {
+			continue
 		}
+		visit(f.plugin)
 	}
 }
 

@@ -124,6 +124,8 @@ type filter struct {
 	kind string // the last part of its type: Router, Wasm, JwtAuthn, ...
 	at   tree.At
 	body tree.At // its configuration
+	// generated is the name that a control plane gives it, where that is known.
+	generated string
 	// plugin is set for wasm filters.
 	plugin *plugin
 }

@@ -19,14 +19,7 @@ func readPlugin(at tree.At) *plugin {
 		code:    readCode(vm.Get("code")),
 	}
 	p.failureAt = at.Get("failure_policy")
-	switch p.failureAt.Text() {
-	case "FAIL_RELOAD":
-		p.failure = failReload
-	case "FAIL_OPEN":
-		p.failure = failOpen
-	case "FAIL_CLOSED":
-		p.failure = failClosed
-	}
+	p.failure = failureOf(p.failureAt)
 	if old := at.Get("fail_open"); p.failure == failUnset && old.Exists() {
 		p.failureAt, p.failure = old, failClosed
 		if old.True() {
@@ -41,6 +34,11 @@ func readPlugin(at tree.At) *plugin {
 		p.config = nil
 	}
 	return p
+}
+
+// failureOf reads Envoy's word for what becomes of requests.
+func failureOf(at tree.At) failure {
+	return map[string]failure{"FAIL_RELOAD": failReload, "FAIL_OPEN": failOpen, "FAIL_CLOSED": failClosed}[at.Text()]
 }
 
 // named reports whether a name is one that the shipped manifests give the filter.

@@ -27,6 +27,13 @@ type manifest struct {
 	spec      tree.At
 }
 
+func (o *manifest) namespaceOrDefault() string {
+	if o.namespace == "" {
+		return "default"
+	}
+	return o.namespace
+}
+
 func suffixes() []string { return []string{".yaml", ".yml", ".json"} }
 
 func suffix(name string) string { return strings.ToLower(path.Ext(name)) }
@@ -102,7 +109,7 @@ func (r *reading) document(at tree.At, asked bool) {
 		f := decodeFilter(at, at.Node.JSON())
 		f.alone = true
 		r.model.filters = append(r.model.filters, f)
-	case has("fleet", "listen", "tokenize", "kv", "affinity"):
+	case has("fleet", "listen") || has("version") && has("discovery", "tokenize", "kv", "affinity", "health", "load"):
 		r.service(at)
 	default:
 		r.unknown(at, asked, "is none of the configurations that doctor knows")

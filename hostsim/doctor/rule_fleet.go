@@ -62,12 +62,7 @@ func literal(e config.Endpoint) string {
 
 // closed reports whether the state service has no engines but those in its file.
 func closed(s *stateConfig) bool {
-	for _, key := range s.at.Get("fleet").Keys() {
-		if key != "static" && key != "resolve_ms" {
-			return false
-		}
-	}
-	return len(s.config.Fleet.Static) > 0
+	return len(s.config.Fleet.Static) > 0 && !s.config.Discovery.Any()
 }
 
 func fleetIDs(m *model, report reporter) {

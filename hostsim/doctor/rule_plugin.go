@@ -65,9 +65,14 @@ func pluginRules() []Rule {
 			},
 		},
 		{
-			Name: "wasm-sha256", Severity: Error, Looks: "a module that is fetched without a hash",
-			Why: "Envoy refuses remote code without one, and an image that is named by a tag alone may be another one tomorrow", check: unhashed,
-			Fix: "set sha256 to that of dist/filter.wasm (make wasm prints it), or name an image by its digest",
+			Name: "wasm-sha256", Severity: Error, Looks: "a module that is fetched over HTTP without a hash",
+			Why: "Envoy refuses remote code without one, and nobody else knows what it fetched", Fix: "set sha256 to that of dist/filter.wasm (sha256sum dist/filter.wasm)",
+			check: func(m *model, report reporter) { unhashed(m, false, report) },
+		},
+		{
+			Name: "wasm-tag", Severity: Note, Looks: "an image that is named by a tag alone",
+			Why: "the tag may be another module tomorrow, on some proxies before others", Fix: "name the image by its digest, or set sha256",
+			check: func(m *model, report reporter) { unhashed(m, true, report) },
 		},
 		{
 			Name: "wasm-hash", Severity: Error, Looks: "a hash that is not that of the module",
@@ -135,10 +140,10 @@ func failsOpen(m *model, report reporter) {
 	})
 }
 
-func unhashed(m *model, report reporter) {
+func unhashed(m *model, image bool, report reporter) {
 	m.eachPlugin(func(_ *proxy, f *filter) {
 		c := f.plugin.code
-		if c.remote && c.sha256.Text() == "" && !(c.image && strings.Contains(c.url, "@sha256:")) {
+		if c.remote && c.image == image && c.sha256.Text() == "" && !(c.image && strings.Contains(c.url, "@sha256:")) {
 			report(c.sha256, "%s is fetched without a hash", c.url)
 		}
 	})
