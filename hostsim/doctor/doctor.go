@@ -30,6 +30,8 @@ type Options struct {
 type Report struct {
 	Proxies  []Picture `json:"proxies"`
 	Findings []Finding `json:"findings"`
+	// More is the number of findings beyond the first hundred of a rule.
+	More int `json:"more,omitempty"`
 	// Skipped are documents that doctor knows nothing about.
 	Skipped []string `json:"skipped,omitempty"`
 }
@@ -46,7 +48,7 @@ func (r *Report) Count(s Severity) (n int) {
 
 // Examine looks at all inputs together.
 func Examine(inputs []Input, options Options) *Report {
-	m := &model{}
+	m := &model{count: map[string]int{}}
 	read := reading{model: m, options: options}
 	for _, in := range inputs {
 		read.input(in)
@@ -71,7 +73,7 @@ func Examine(inputs []Input, options Options) *Report {
 		files = append(files, in.Name)
 	}
 	inOrder(m.findings, files)
-	return &Report{Proxies: m.pictures(), Findings: m.findings, Skipped: m.skipped}
+	return &Report{Proxies: m.pictures(), Findings: m.findings, More: m.more, Skipped: m.skipped}
 }
 
 // reporter reports findings of one rule.

@@ -54,14 +54,22 @@ type Finding struct {
 // reporter notes a finding of the rule that is being checked.
 type reporter func(at tree.At, format string, args ...any)
 
+// maxFindings is how many findings of one rule are told one by one.
+const maxFindings = 100
+
 // report notes a finding once: what several listeners share is said for the first.
 func (m *model) report(r *Rule, at tree.At, format string, args ...any) {
+	if m.count[r.Name] >= maxFindings {
+		m.more++
+		return
+	}
 	f := Finding{
 		Rule: r.Name, Severity: r.Severity, File: at.File, Line: at.Line, Path: at.Path,
 		What: fmt.Sprintf(format, args...), Why: r.Why, Fix: r.Fix,
 	}
 	if !slices.Contains(m.findings, f) {
 		m.findings = append(m.findings, f)
+		m.count[r.Name]++
 	}
 }
 

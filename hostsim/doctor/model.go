@@ -15,7 +15,9 @@ type model struct {
 	services []*stateConfig
 	modules  []module
 	findings []Finding
-	skipped  []string // documents that are none of doctor's
+	count    map[string]int // of findings by rule
+	more     int            // findings beyond maxFindings of their rule
+	skipped  []string       // documents that are none of doctor's
 }
 
 // host is the kind of control plane that makes a proxy's configuration.
@@ -181,6 +183,7 @@ type virtualHost struct {
 	removes   []tree.At
 	bodyLimit number
 	routes    []*route
+	taken     map[string]*route // by paths that were asked for
 }
 
 type route struct {

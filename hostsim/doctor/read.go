@@ -14,6 +14,7 @@ import (
 type reading struct {
 	model   *model
 	options Options
+	rules   []Rule // that readers apply
 	istio   []manifest
 	gateway []manifest
 }
@@ -40,9 +41,12 @@ func suffix(name string) string { return strings.ToLower(path.Ext(name)) }
 
 // broken notes a finding about the input itself.
 func (r *reading) broken(rule string, at tree.At, format string, args ...any) {
-	for _, known := range Rules() {
-		if known.Name == rule {
-			r.model.report(&known, at, format, args...)
+	if r.rules == nil {
+		r.rules = inputRules()
+	}
+	for i := range r.rules {
+		if r.rules[i].Name == rule {
+			r.model.report(&r.rules[i], at, format, args...)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"slices"
 	"strings"
 
 	egv1 "github.com/envoyproxy/gateway/api/v1alpha1"
@@ -37,21 +38,19 @@ func (r *reading) object(at tree.At, asked bool) {
 
 // configMap looks at configurations that a ConfigMap carries.
 func (r *reading) configMap(at tree.At) {
-	data := at.Get("data")
-	for _, key := range data.Keys() {
-		value := data.Field(key)
-		if s := suffix(key); s != ".yaml" && s != ".yml" && s != ".json" {
-			continue
+	at.Get("data").Members(func(key string, value tree.At) {
+		if !slices.Contains(suffixes(), suffix(key)) {
+			return
 		}
 		documents, err := tree.Embedded(value)
 		if err != nil {
 			r.broken(ruleUnreadable, value, "%s", err)
-			continue
+			return
 		}
 		for _, d := range documents {
 			r.document(tree.At{File: value.File, Path: value.Path, Line: d.Root.Line, Node: d.Root}, false)
 		}
-	}
+	})
 }
 
 // checkIstio holds an object of Istio against its message.

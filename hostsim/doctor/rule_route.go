@@ -41,16 +41,26 @@ func routeRules() []Rule {
 
 // routeOf is the route that a path takes in a virtual host without special headers, nil
 // for none. A pattern is not interpreted: it may take the path.
-func (c *chain) routeOf(h *virtualHost, path string) *route {
+func (h *virtualHost) routeOf(path string) *route {
+	if r, known := h.taken[path]; known {
+		return r
+	}
+	if h.taken == nil {
+		h.taken = map[string]*route{}
+	}
+	h.taken[path] = nil
 	for _, r := range h.routes {
-		if r.conditional {
-			continue
-		}
-		if r.path == path || r.prefix != "" && strings.HasPrefix(path, r.prefix) || r.pattern != "" {
-			return r
+		if r.takes(path) {
+			h.taken[path] = r
+			break
 		}
 	}
-	return nil
+	return h.taken[path]
+}
+
+// takes reports whether a route takes a path whatever else the request has.
+func (r *route) takes(path string) bool {
+	return !r.conditional && (r.path == path || r.prefix != "" && strings.HasPrefix(path, r.prefix) || r.pattern != "")
 }
 
 func headerRemoved(m *model, report reporter) {
@@ -81,7 +91,7 @@ func missesEngines(m *model, report reporter) {
 	m.eachChain(func(p *proxy, c *chain, f *filter) {
 		for _, h := range c.hosts {
 			for _, r := range h.routes {
-				taken := slices.DeleteFunc(slices.Clone(paths(f)), func(path string) bool { return c.routeOf(h, path) != r })
+				taken := slices.DeleteFunc(slices.Clone(paths(f)), func(path string) bool { return h.routeOf(path) != r })
 				if len(taken) == 0 || r.pattern != "" {
 					continue
 				}
@@ -101,7 +111,7 @@ func routeMissing(m *model, report reporter) {
 			return
 		}
 		for _, path := range paths(f) {
-			if !slices.ContainsFunc(c.hosts, func(h *virtualHost) bool { return c.routeOf(h, path) != nil }) {
+			if !slices.ContainsFunc(c.hosts, func(h *virtualHost) bool { return h.routeOf(path) != nil }) {
 				report(c.hosts[0].at.Get("routes"), "no route takes %s", path)
 			}
 		}

@@ -39,7 +39,7 @@ func (m *model) eachRoute(visit func(*proxy, *chain, *filter, *route)) {
 	m.eachChain(func(p *proxy, c *chain, f *filter) {
 		for _, h := range c.hosts {
 			for _, r := range h.routes {
-				if p.toEngines(r) || c.carries(f, r) {
+				if p.toEngines(r) || r.carries(f) {
 					visit(p, c, f, r)
 				}
 			}
@@ -56,8 +56,8 @@ func (p *proxy) toEngines(r *route) bool {
 }
 
 // carries reports whether a route is the one that a routed path takes.
-func (c *chain) carries(f *filter, r *route) bool {
-	return len(r.clusters) > 0 && slices.ContainsFunc(paths(f), func(path string) bool { return c.routeOf(r.host, path) == r })
+func (r *route) carries(f *filter) bool {
+	return len(r.clusters) > 0 && slices.ContainsFunc(paths(f), func(path string) bool { return r.host.routeOf(path) == r })
 }
 
 // paths are the routed paths of a filter.

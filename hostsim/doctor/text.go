@@ -25,6 +25,9 @@ func (r *Report) WriteText(w io.Writer) error {
 		}
 		f.write(&b)
 	}
+	if r.More > 0 {
+		fmt.Fprintf(&b, "and %d more of rules that are named above\n\n", r.More)
+	}
 	for _, s := range r.Skipped {
 		fmt.Fprintf(&b, "not looked at: %s\n", s)
 	}

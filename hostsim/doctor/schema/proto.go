@@ -49,14 +49,11 @@ func (c *checker) message(at tree.At, m protoreflect.MessageDescriptor) {
 		return
 	}
 	members := map[protoreflect.Name]string{}
-	for _, key := range at.Keys() {
-		c.member(at, key, m, members)
-	}
+	at.Members(func(key string, value tree.At) { c.member(value, key, m, members) })
 }
 
 // member checks one key of a message.
-func (c *checker) member(at tree.At, key string, m protoreflect.MessageDescriptor, members map[protoreflect.Name]string) {
-	value := at.Field(key)
+func (c *checker) member(value tree.At, key string, m protoreflect.MessageDescriptor, members map[protoreflect.Name]string) {
 	f := m.Fields().ByTextName(key)
 	if f == nil {
 		f = m.Fields().ByJSONName(key)
@@ -100,9 +97,7 @@ func (c *checker) field(at tree.At, f protoreflect.FieldDescriptor) {
 			c.add(at, "is %s, must be a mapping", at.Node.Kind)
 			return
 		}
-		for _, key := range at.Keys() {
-			c.single(at.Field(key), f.MapValue())
-		}
+		at.Members(func(_ string, value tree.At) { c.single(value, f.MapValue()) })
 	case f.IsList():
 		if at.Node.Kind != tree.List {
 			c.add(at, "is %s, must be a list", at.Node.Kind)

@@ -116,6 +116,16 @@ func (a At) Keys() []string {
 	return keys
 }
 
+// Members calls visit for every key of a mapping, in the order written.
+func (a At) Members(visit func(key string, value At)) {
+	if a.Node == nil {
+		return
+	}
+	for _, f := range a.Node.Fields {
+		visit(f.Key, At{File: a.File, Path: Join(a.Path, f.Key), Line: f.Line, Node: f.Value})
+	}
+}
+
 // Field is the place of one key, to the letter.
 func (a At) Field(key string) At {
 	if a.Node == nil {

@@ -14,6 +14,8 @@ const (
 	MaxYAML  = 4 << 20  // bytes; YAML takes some twenty times its size in memory
 	maxNodes = 2_000_000
 	maxDepth = 200
+	// maxAliased bounds the values that aliases stand for: few documents have any.
+	maxAliased = 100_000
 )
 
 // Document is one document of an input.
@@ -57,12 +59,20 @@ func ReadJSON(data []byte) ([]Document, error) {
 // reader counts what a document takes.
 type reader struct {
 	nodes      int
+	aliased    int // of them those that aliases stand for
+	inAlias    int // aliases that are being replaced
 	duplicates []At
 }
 
 func (r *reader) take(line, depth int) error {
 	if r.nodes++; r.nodes > maxNodes {
-		return fmt.Errorf("line %d: more than %d values, aliases replaced; give doctor the part that matters", line, maxNodes)
+		return fmt.Errorf("line %d: more than %d values; give doctor the part that matters", line, maxNodes)
+	}
+	if r.inAlias > 0 {
+		r.aliased++
+	}
+	if r.aliased > maxAliased {
+		return fmt.Errorf("line %d: aliases stand for more than %d values; write them out, or leave them out", line, maxAliased)
 	}
 	if depth > maxDepth {
 		return fmt.Errorf("line %d: nested more than %d deep", line, maxDepth)

@@ -57,6 +57,8 @@ func (r *yamlReader) value(y *yaml.Node, path string, depth int) (*Node, error) 
 		}
 		return r.value(y.Content[0], path, depth)
 	case yaml.AliasNode:
+		r.inAlias++
+		defer func() { r.inAlias-- }()
 		return r.value(y.Alias, path, depth+1)
 	case yaml.SequenceNode:
 		return r.list(y, path, depth)
