@@ -2,6 +2,9 @@ package envoygateway_test
 
 import (
 	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,6 +15,31 @@ import (
 	"github.com/stretchr/testify/require"
 	gwapiv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
+
+var update = flag.Bool("update", false, "write configs/envoy-gateway")
+
+// The shipped manifests are what is rendered for a shipped configuration.
+func TestShipped(t *testing.T) {
+	const folder = "../../../configs/"
+	text, err := os.ReadFile(folder + "filter/cache-aware.json")
+	require.NoError(t, err)
+	in, err := render.Read(text, render.Options{EngineService: "engines:8000", Wasm: render.Wasm{URL: "oci://registry.example/pointsman:1.0"}})
+	require.NoError(t, err)
+	files, err := envoygateway.Render(in)
+	require.NoError(t, err)
+	for _, f := range files {
+		path := folder + "envoy-gateway/" + f.Name
+		if *update {
+			require.NoError(t, os.WriteFile(path, f.Text, 0o644))
+		}
+		found, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, string(f.Text), string(found), "%s; go test ./hostsim/render/envoygateway -update writes it", path)
+	}
+	there, err := filepath.Glob(folder + "envoy-gateway/*")
+	require.NoError(t, err)
+	require.Len(t, there, len(files), "files that nobody renders")
+}
 
 // The configuration is indented with tabs on purpose: YAML does not take them.
 const filter = `{
@@ -128,7 +156,7 @@ func TestRender_refusals(t *testing.T) {
 	}{
 		{original, render.Options{Namespace: "A", State: "x"}, []string{"--namespace", "endpoint_mode", "--engine-service", "--state", "--wasm-url"}},
 		{filter, render.Options{EngineService: "engines.prod:1", Engines: []string{"10.0.0.1:1"}, Wasm: render.Wasm{URL: "file:///a"}}, []string{"--engine-service", "--engine-service", "--wasm-url"}},
-		{filter, render.Options{Engines: []string{"name:1", "no"}, Wasm: render.Wasm{URL: "oci://a", SHA256: "AB"}}, []string{"--engine", "--engine", "--wasm-sha256", "--wasm-sha256"}},
+		{filter, render.Options{Engines: []string{"name:1", "no", "127.0.0.1:1"}, Wasm: render.Wasm{URL: "oci://a", SHA256: "AB"}}, []string{"--engine", "--engine", "--engine", "--wasm-sha256", "--wasm-sha256"}},
 	}
 	for _, c := range cases {
 		in, err := render.Read([]byte(c.text), c.o)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"regexp"
 	"strings"
 
@@ -91,6 +92,9 @@ func (m *manifests) engines(in *render.Input, refused *render.Refusals) {
 			refused.Add(flag, "an address like 10.0.0.7:8000", "%q %v", text, err)
 		case !at.Literal():
 			refused.Add(flag, "--engine-service NAME:PORT", "%q is a name; the filter names engines by addresses, and endpoints of one cluster are either all names or none", text)
+		}
+		if ip, err := netip.ParseAddr(at.Host); err == nil && ip.IsLoopback() {
+			refused.Add(flag, "the address at which pods reach it", "%q is on loopback, where Envoy Gateway takes no engine to be", text)
 		}
 		m.Engines = append(m.Engines, at)
 	}
