@@ -1,9 +1,10 @@
 package doctor
 
 import (
-	"github.com/pointsman/pointsman/hostsim/doctor/tree"
 	"io/fs"
 	"slices"
+
+	"github.com/pointsman/pointsman/hostsim/doctor/tree"
 )
 
 // Input is one thing to look at.

@@ -42,19 +42,9 @@ func (m *model) gateway(objects []manifest) {
 		}
 	})
 	r.finish()
-	r.anchor()
+	r.chain.anchor()
 	m.proxies = append(m.proxies, p)
 	m.filters = append(m.filters, r.filters...)
-}
-
-func (r *gatewayReader) anchor() {
-	for _, f := range r.chain.ours() {
-		r.chain.at = f.at
-		if !r.listener.buffer.set {
-			r.listener.buffer.at = f.at
-		}
-		return
-	}
 }
 
 func (r *gatewayReader) each(kind string, do func(manifest)) {

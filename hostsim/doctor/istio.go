@@ -15,9 +15,7 @@ type istioReader struct {
 	envoyReader
 	listener *listener
 	chain    *chain
-	host     *virtualHost
-	// retried says that routes of a VirtualService have Istio's own retries.
-	objects []manifest
+	objects  []manifest
 }
 
 // istio reads Istio's manifests together.
@@ -42,21 +40,9 @@ func (m *model) istio(objects []manifest) {
 		}
 	})
 	r.finish()
-	r.anchor()
+	r.chain.anchor()
 	m.proxies = append(m.proxies, p)
 	m.filters = append(m.filters, r.filters...)
-}
-
-// anchor gives what stays unset the place of the manifest with the filter in it, where
-// a person would set it.
-func (r *istioReader) anchor() {
-	for _, f := range r.chain.ours() {
-		r.chain.at = f.at
-		if !r.listener.buffer.set {
-			r.listener.buffer.at = f.at
-		}
-		return
-	}
 }
 
 func (r *istioReader) each(kind string, do func(manifest)) {

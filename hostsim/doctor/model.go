@@ -120,6 +120,17 @@ func (c *chain) ours() (list []*filter) {
 	return list
 }
 
+// anchor gives what stays unset in a generated chain the place of the filter, which is
+// where a person looks.
+func (c *chain) anchor() {
+	if ours := c.ours(); len(ours) > 0 {
+		c.at = ours[0].at
+		if !c.listener.buffer.set {
+			c.listener.buffer.at = ours[0].at
+		}
+	}
+}
+
 // filter is one HTTP filter of a chain.
 type filter struct {
 	name string

@@ -7,16 +7,9 @@ import (
 	"github.com/pointsman/pointsman/hostsim/doctor/tree"
 )
 
-// Header names the filter and its host agree on (design section 8).
-const (
-	headerEndpoint = "x-pointsman-endpoint"
-	headerModel    = "x-pointsman-model"
-)
-
-// routingHeaders are the headers of the filter, none of which engines need.
-func routingHeaders() []string {
-	return []string{headerEndpoint, "x-pointsman-prefill", "x-pointsman-mode", headerModel}
-}
+// headerEndpoint is where the filter puts its choice, and what its host must read
+// (design section 8).
+const headerEndpoint = "x-pointsman-endpoint"
 
 // numberAt reads a number, or its default.
 func numberAt(at tree.At, otherwise uint64) number {

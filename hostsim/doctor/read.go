@@ -100,7 +100,7 @@ func (r *reading) document(at tree.At, asked bool) {
 	case at.Node.Kind != tree.Map:
 		r.unknown(at, asked, "is %s, not a configuration", at.Node.Kind)
 	case has("apiVersion") && has("kind"):
-		r.object(at, asked)
+		r.object(at)
 	case has("configs"):
 		r.model.dump(at)
 	case has("resources") && at.Get("resources", "0", "@type").Exists():

@@ -12,7 +12,7 @@ import (
 )
 
 // object sorts a Kubernetes object by its group and kind, and checks it.
-func (r *reading) object(at tree.At, asked bool) {
+func (r *reading) object(at tree.At) {
 	o := manifest{
 		at: at, kind: at.Get("kind").Text(), spec: at.Get("spec"),
 		name: at.Get("metadata", "name").Text(), namespace: at.Get("metadata", "namespace").Text(),

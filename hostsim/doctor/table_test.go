@@ -3,7 +3,6 @@ package doctor
 import (
 	"flag"
 	"os"
-	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,7 +23,7 @@ func TestRules(t *testing.T) {
 func TestRules_are_named_and_whole(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range Rules() {
-		require.Regexp(t, regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`), r.Name)
+		require.Regexp(t, `^[a-z0-9]+(-[a-z0-9]+)*$`, r.Name)
 		require.False(t, seen[r.Name], r.Name)
 		seen[r.Name] = true
 		require.NotEmpty(t, r.Looks, r.Name)

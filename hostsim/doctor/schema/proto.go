@@ -115,15 +115,16 @@ func (c *checker) single(at tree.At, f protoreflect.FieldDescriptor) {
 	if !at.Exists() {
 		return
 	}
-	switch f.Kind() {
-	case protoreflect.MessageKind, protoreflect.GroupKind:
+	if f.Message() != nil {
 		c.message(at, f.Message())
-	case protoreflect.EnumKind:
+		return
+	}
+	if f.Enum() != nil {
 		c.enum(at, f.Enum())
-	default:
-		if want := scalarFault(at, f.Kind()); want != "" {
-			c.add(at, "is %s, must be %s", describe(at), want)
-		}
+		return
+	}
+	if want := scalarFault(at, f.Kind()); want != "" {
+		c.add(at, "is %s, must be %s", describe(at), want)
 	}
 }
 

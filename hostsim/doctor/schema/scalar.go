@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/base64"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -14,49 +15,33 @@ import (
 // scalarFault says what a scalar should be, empty when it is that. Numbers may be
 // written as texts, as protobuf's JSON allows.
 func scalarFault(at tree.At, kind protoreflect.Kind) string {
-	n := at.Node
-	switch kind {
-	case protoreflect.BoolKind:
-		if n.Kind != tree.Bool {
-			return "true or false"
-		}
-	case protoreflect.StringKind:
-		if n.Kind != tree.String {
-			return "a text: put it in quotes"
-		}
-	case protoreflect.BytesKind:
-		if _, err := base64.StdEncoding.DecodeString(n.Text); n.Kind != tree.String || err != nil {
-			return "base64"
-		}
-	case protoreflect.FloatKind, protoreflect.DoubleKind:
-		if _, err := strconv.ParseFloat(n.Text, 64); err != nil {
-			return "a number"
-		}
-	default:
-		return wholeFault(at, kind)
+	scalar, number := at.Node.Text, at.Node.Kind == tree.Number || at.Node.Kind == tree.String
+	_, notFloat := strconv.ParseFloat(scalar, 64)
+	whole, isWhole := at.Uint()
+	switch {
+	case kind == protoreflect.BoolKind:
+		return unless(at.Node.Kind == tree.Bool, "true or false")
+	case kind == protoreflect.StringKind:
+		return unless(at.Node.Kind == tree.String, "a text: put it in quotes")
+	case kind == protoreflect.BytesKind:
+		_, err := base64.StdEncoding.DecodeString(scalar)
+		return unless(at.Node.Kind == tree.String && err == nil, "base64")
+	case kind == protoreflect.FloatKind || kind == protoreflect.DoubleKind:
+		return unless(number && notFloat == nil, "a number")
+	case kind == protoreflect.Uint32Kind || kind == protoreflect.Fixed32Kind:
+		return unless(number && isWhole && whole <= math.MaxUint32, "a whole number from 0 to 4294967295")
+	case kind == protoreflect.Uint64Kind || kind == protoreflect.Fixed64Kind:
+		return unless(number && isWhole, "a whole number, zero or more")
 	}
-	return ""
+	f, err := strconv.ParseFloat(scalar, 64)
+	return unless(number && err == nil && f == math.Trunc(f), "a whole number")
 }
 
-func wholeFault(at tree.At, kind protoreflect.Kind) string {
-	if at.Node.Kind != tree.Number && at.Node.Kind != tree.String {
-		return "a whole number"
+func unless(good bool, want string) string {
+	if good {
+		return ""
 	}
-	switch kind {
-	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind:
-		if n, ok := at.Uint(); !ok || n > 1<<32-1 {
-			return "a whole number from 0 to 4294967295"
-		}
-	case protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
-		if _, ok := at.Uint(); !ok {
-			return "a whole number, zero or more"
-		}
-	default:
-		if f, err := strconv.ParseFloat(at.Text(), 64); err != nil || f != float64(int64(f)) {
-			return "a whole number"
-		}
-	}
-	return ""
+	return want
 }
 
 // wellKnown checks messages with a JSON form of their own, and reports whether m is

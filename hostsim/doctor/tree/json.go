@@ -47,10 +47,9 @@ func (r *jsonReader) at() int {
 }
 
 func (r *jsonReader) explain(err error) error {
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		// The position is that of a token; a look at the whole has the character's.
-		if exact := (*json.SyntaxError)(nil); errors.As(json.Unmarshal(r.data, new(json.RawMessage)), &exact) {
+		if exact, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(r.data, new(json.RawMessage))); ok {
 			syntax, err = exact, exact
 		}
 		end := min(max(syntax.Offset-1, 0), int64(len(r.data)))

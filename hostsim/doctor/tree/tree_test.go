@@ -78,7 +78,7 @@ func TestFind_quoted_keys(t *testing.T) {
 
 func TestRead_aliases_and_merges(t *testing.T) {
 	root := one(t, "base: &b {a: 1, b: 2}\nuse:\n  <<: *b\n  b: 3\nmany:\n  <<: [*b, {c: 4}]\ncopy: *b\n")
-	require.Equal(t, `{"base":{"a":1,"b":2},"use":{"b":3,"a":1},"many":{"a":1,"b":2,"c":4},"copy":{"a":1,"b":2}}`, string(root.Node.JSON()))
+	require.JSONEq(t, `{"base":{"a":1,"b":2},"use":{"b":3,"a":1},"many":{"a":1,"b":2,"c":4},"copy":{"a":1,"b":2}}`, string(root.Node.JSON()))
 }
 
 func TestRead_duplicates(t *testing.T) {
@@ -88,7 +88,7 @@ func TestRead_duplicates(t *testing.T) {
 		require.Len(t, documents[0].Duplicates, 1)
 		require.Equal(t, "a.b", documents[0].Duplicates[0].Path)
 		require.Equal(t, 3, documents[0].Duplicates[0].Line)
-		require.Equal(t, `{"a":{"b":1}}`, string(documents[0].Root.JSON()))
+		require.JSONEq(t, `{"a":{"b":1}}`, string(documents[0].Root.JSON()))
 	}
 }
 
