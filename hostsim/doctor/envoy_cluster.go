@@ -54,8 +54,11 @@ func (c *cluster) patch(at tree.At) {
 }
 
 // removals are the request headers that a header_mutation removes.
-func removals(body tree.At) (list []string) {
-	for _, m := range body.Get("mutations", "request_mutations").Items() {
+func removals(body tree.At) []string { return removed(body.Get("mutations", "request_mutations")) }
+
+// removed are the headers that a list of mutations removes.
+func removed(mutations tree.At) (list []string) {
+	for _, m := range mutations.Items() {
 		if r := m.Get("remove").Text(); r != "" {
 			list = append(list, strings.ToLower(r))
 		}

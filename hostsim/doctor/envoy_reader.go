@@ -84,6 +84,10 @@ func (e *envoyReader) chain(l *listener, at tree.At) *chain {
 		longest:   spanAt(at.Get("common_http_protocol_options", "max_stream_duration"), 0),
 		routeName: at.Get("rds", "route_config_name").Text(),
 	}
+	for _, x := range at.Get("early_header_mutation_extensions").Items() {
+		_, body := messageOf(x.Get("typed_config"))
+		c.early = append(c.early, removed(body.Get("mutations"))...)
+	}
 	for _, f := range at.Get("http_filters").Items() {
 		c.filters = append(c.filters, e.filter(f))
 	}

@@ -105,9 +105,10 @@ type chain struct {
 	hosts     []*virtualHost
 	routeName string // of routes that come by RDS
 	removes   []tree.At
-	idle      span // of a stream
-	request   span // until a request is complete
-	longest   span // of a stream in all
+	early     []string // headers that are taken away from clients before anything else
+	idle      span     // of a stream
+	request   span     // until a request is complete
+	longest   span     // of a stream in all
 }
 
 // ours gives the filters of this project in the chain.

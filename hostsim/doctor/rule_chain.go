@@ -38,7 +38,7 @@ func chainRules() []Rule {
 		{
 			Name: "client-names-engine", Severity: Error, Looks: "a listener without the filter whose routes lead to clusters that read the endpoint header",
 			Why: "nobody removes the header there: a client chooses its engine, or with ORIGINAL_DST any address at all", Source: "envoy.md 2.2", check: clientChooses,
-			Fix: "put the filter into that chain, or route it to a cluster of its own",
+			Fix: "put the filter into that chain, remove the header by early_header_mutation_extensions, or route it to a cluster of its own",
 		},
 	}
 }
@@ -112,7 +112,7 @@ func clientChooses(m *model, report reporter) {
 		}
 		for _, l := range p.listeners {
 			for _, c := range l.chains {
-				if len(c.ours()) == 0 {
+				if len(c.ours()) == 0 && !slices.Contains(c.early, headerEndpoint) {
 					p.exposed(c, report)
 				}
 			}
