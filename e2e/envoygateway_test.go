@@ -110,6 +110,26 @@ func TestEnvoyGateway_translates(t *testing.T) {
 	require.Contains(t, fmt.Sprint(at(t, x.bootstrap, "statsConfig", "statsTags")), "_outcome=")
 }
 
+// The shipped manifests, which name a Service, are what Envoy Gateway's CRDs allow.
+func TestEnvoyGateway_shipped(t *testing.T) {
+	var files []render.File
+	for _, name := range []string{"gateway.yaml", "route.yaml", "policies.yaml", "patches.yaml"} {
+		text, err := os.ReadFile("../configs/envoy-gateway/" + name)
+		require.NoError(t, err)
+		files = append(files, render.File{Name: name, Text: text})
+	}
+	const service = `
+apiVersion: v1
+kind: Service
+metadata: {name: engines, namespace: pointsman}
+spec:
+  clusterIP: 10.96.0.7
+  ports: [{port: 8000, targetPort: 8000, protocol: TCP}]`
+	require.Contains(t, translate(t, files, service).listeners, gatewayListener)
+	engines := translate(t, withoutExtension(t, files), service).clusters[gatewayEngines]
+	require.Contains(t, fmt.Sprint(at(t, engines, "loadBalancingPolicy")), "header:x-pointsman-endpoint")
+}
+
 // withoutExtension leaves out the EnvoyExtensionPolicy.
 func withoutExtension(t *testing.T, files []render.File) []render.File {
 	t.Helper()
