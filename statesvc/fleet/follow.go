@@ -51,6 +51,18 @@ func (f *Fleet) Find(id core.WorkerID) (claims.Worker, bool) {
 	return claims.Worker{}, false
 }
 
+// FindAddress gives what the sources say of the worker at an address, as it was written.
+func (f *Fleet) FindAddress(hostPort string) (claims.Worker, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range f.sorted {
+		if m.cfg.Endpoint.HostPort() == hostPort {
+			return *m.word(), true
+		}
+	}
+	return claims.Worker{}, false
+}
+
 // follow makes the members those of the book. The caller holds mu.
 func (f *Fleet) follow() []claims.Conflict {
 	workers, conflicts := f.book.Merge()
