@@ -13,6 +13,7 @@ import (
 	"github.com/pointsman/pointsman/statesvc/config"
 	"github.com/pointsman/pointsman/statesvc/fleet/claims"
 	discovery "k8s.io/api/discovery/v1"
+	api "k8s.io/apimachinery/pkg/api/errors"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -73,11 +74,10 @@ func New(o Options) (*Watcher, error) {
 func Selector(c config.KubernetesDiscovery) (string, error) {
 	terms := []string{}
 	if c.Selector != "" {
-		parsed, err := labels.Parse(c.Selector)
-		if err != nil {
-			return "", fmt.Errorf("discovery.kubernetes.selector: %w", err)
+		if _, err := labels.Parse(c.Selector); err != nil {
+			return "", fmt.Errorf("selector: %w", err)
 		}
-		terms = append(terms, parsed.String())
+		terms = append(terms, c.Selector)
 	}
 	if len(c.Services) > 0 {
 		terms = append(terms, discovery.LabelServiceName+" in ("+strings.Join(c.Services, ",")+")")
@@ -178,7 +178,9 @@ func (w *Watcher) list(ctx context.Context, o meta.ListOptions) (runtime.Object,
 func (w *Watcher) watch(ctx context.Context, o meta.ListOptions) (watch.Interface, error) {
 	o.LabelSelector = w.selector
 	events, err := w.o.Slices.Watch(ctx, o)
-	w.note(ctx, "watch", err)
+	if o.SendInitialEvents == nil || !api.IsInvalid(err) { // an older server: the informer lists instead
+		w.note(ctx, "watch", err)
+	}
 	return events, err
 }
 
