@@ -16,6 +16,7 @@ import (
 type departures struct {
 	*board.Board
 	bindings affinity.Store
+	history  interface{ Departed(worker core.WorkerID) } // set before run
 	log      *slog.Logger
 	wake     chan struct{} // holds one token when there is something to forget
 
@@ -61,6 +62,7 @@ func (d *departures) forget(ctx context.Context, id core.WorkerID) {
 	if d.Has(id) {
 		return
 	}
+	d.history.Departed(id)
 	n, err := d.bindings.Forget(ctx, id)
 	switch {
 	case err != nil:

@@ -122,6 +122,7 @@ func New(cfg *config.Config, opts Options) (*Service, error) {
 		options.Registry = s.registry
 	}
 	s.server = server.New(options)
+	s.leaving.history = s.server
 	return s, nil
 }
 
