@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/netip"
@@ -50,6 +51,7 @@ type member struct {
 	roleKnown   bool
 	description engineapi.Description
 	dialect     enginemetrics.Dialect
+	ranks       int // that its metrics tell of, 0 for none
 
 	probeError, loadError, describeError string
 }
@@ -134,6 +136,8 @@ func (m *member) worker() core.Worker {
 		Healthy:    m.verdict == HealthUp && !m.said.Unready,
 		Draining:   said.Draining,
 		Aborts:     m.description.Aborts,
+		Ranks:      cmp.Or(m.description.Ranks, m.ranks),
+		InputIDs:   m.description.InputIDs,
 		Version:    said.VersionGroup,
 		Services:   said.Services,
 	}
@@ -163,8 +167,8 @@ func (m *member) status() Status {
 	return Status{
 		Worker: m.worker(), Recoveries: m.recoveries, URL: m.cfg.Endpoint.BaseURL(),
 		Health: m.verdict, Dialect: m.dialect, Said: *m.said,
-		Ranks: m.description.Ranks, BootstrapPort: m.description.BootstrapPort,
-		ProbeError: m.probeError, LoadError: m.loadError, DescribeError: m.describeError,
+		BootstrapPort: m.description.BootstrapPort,
+		ProbeError:    m.probeError, LoadError: m.loadError, DescribeError: m.describeError,
 	}
 }
 

@@ -40,7 +40,6 @@ type Status struct {
 	URL           string
 	Health        Health
 	Dialect       enginemetrics.Dialect
-	Ranks         int           // data-parallel ranks, 0 when the engine did not say
 	BootstrapPort int           // of a prefill engine, 0 when it did not say
 	Said          claims.Worker // the word of all sources
 	ProbeError    string

@@ -38,6 +38,7 @@ type workerEntry struct {
 	VersionGroup string         `json:"version_group,omitempty"`
 	Services     []string       `json:"services,omitempty"`
 	Aborts       bool           `json:"aborts,omitempty"` // by rid
+	InputIDs     bool           `json:"input_ids,omitempty"`
 
 	Sources   []claims.Source `json:"sources,omitempty"`    // who names the worker, by rank
 	DrainedBy []string        `json:"drained_by,omitempty"` // sources, or operator
@@ -92,8 +93,8 @@ func fromStatus(s *fleet.Status) workerEntry {
 	e := workerEntry{
 		ID: w.ID, Address: w.Address, URL: s.URL, Models: w.Models, Adapters: []adapterEntry{},
 		Role: w.Stage.String(), Healthy: w.Healthy, Health: s.Health.String(), Draining: w.Draining,
-		Generation: w.Generation, Recoveries: s.Recoveries, Ranks: s.Ranks, Bootstrap: s.BootstrapPort,
-		VersionGroup: w.Version, Services: w.Services, Aborts: w.Aborts,
+		Generation: w.Generation, Recoveries: s.Recoveries, Ranks: w.Ranks, Bootstrap: s.BootstrapPort,
+		VersionGroup: w.Version, Services: w.Services, Aborts: w.Aborts, InputIDs: w.InputIDs,
 		Sources: s.Said.Sources, DrainedBy: s.Said.DrainedBy, Unready: s.Said.Unready,
 		ProbeError: s.ProbeError, LoadError: s.LoadError, DescribeError: s.DescribeError,
 	}
