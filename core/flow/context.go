@@ -43,8 +43,10 @@ type Context struct {
 
 	fleetBy core.Instant // until when requests wait for the first fleet; 0 before any did
 
+	headers                      spec.Needs   // the headers that requests bring
 	sessionFields, routingFields []chat.Field // of bodies, that hold keys
 	fields                       chat.Fields  // of the body being read
+	ends                         chat.Ends    // likewise
 
 	brief bool // see Brief
 
@@ -70,7 +72,8 @@ func NewContext(cfg *spec.Config, router *spec.Router, members *fleet.Fleet, see
 		seed:        seed,
 		routeTo:     router.Route,
 	}
-	c.sessionFields, c.routingFields = router.Needs().SessionFields, router.Needs().RoutingFields
+	c.headers = router.Needs()
+	c.sessionFields, c.routingFields = c.headers.SessionFields, c.headers.RoutingFields
 	c.UseState(State{})
 	if router.Needs().History {
 		c.past = &past{table: history.New(0)}
@@ -201,6 +204,7 @@ type Request struct {
 	routing  string       // routing key
 	ttft     target[uint64]
 	tps      target[float64]
+	subset   *core.Subset // that the request is kept to; nil for none
 
 	charge   fleet.Charge
 	named    [1 + maxSpares]*core.Worker // engines in the endpoint header, in order

@@ -32,6 +32,18 @@ type Config struct {
 	// EndpointMode says how the host reads the endpoint header: override_host
 	// (default) or original_dst.
 	EndpointMode string `json:"endpoint_mode"`
+	// EndpointHeader is the request header that names the chosen engine to the host,
+	// whose own configuration must read the same one. Default: x-pointsman-endpoint.
+	// Hosts set up for an inference extension's endpoint picker read
+	// x-gateway-destination-endpoint.
+	EndpointHeader string `json:"endpoint_header"`
+	// Subset keeps requests to the engines that a hop before this filter names.
+	// Default: nobody names any.
+	Subset *Subset `json:"subset"`
+	// SLOHeaders says by whose names requests state service-level targets: sgl
+	// (default), x-sgl-ttft-slo-ms and x-sgl-tps-slo; or llm_d, x-llm-d-slo-ttft-ms and
+	// x-llm-d-slo-tpot-ms, the milliseconds for one output token.
+	SLOHeaders string `json:"slo_headers"`
 	// TransportRetry names up to two further engines beside the chosen one, for
 	// the host to retry on when the chosen one cannot be reached or breaks off
 	// before it answers. The host's route must retry (override_host only).
@@ -73,6 +85,20 @@ type Config struct {
 	Workers []Worker `json:"workers"`
 	// Models maps each routed model to its buckets.
 	Models map[string]Model `json:"models"`
+}
+
+// Subset says where a hop before the filter names the engines that a request may go
+// to: ip:port addresses with commas between, as the endpoint picker protocol has them.
+// A request with the hint goes to one of those engines or, when none of them takes it,
+// is answered with 503; an empty hint allows none. A request without it is free.
+// Clients can send headers, so use one only behind a hop that sets or removes it.
+type Subset struct {
+	// Header holds the hint, x-gateway-destination-endpoint-subset by custom.
+	Header string `json:"header"`
+	// Metadata is the namespace of the host's dynamic metadata that holds the hint
+	// under x-gateway-destination-endpoint-subset, envoy.lb.subset_hint by custom. It
+	// goes before Header if a request has both.
+	Metadata string `json:"metadata"`
 }
 
 // KeyHeader says where a request has its key of a kind, and how long the key's

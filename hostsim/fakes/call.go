@@ -47,6 +47,15 @@ type call struct {
 // bodyKeys are the raw values of the keys that matter; of a repeated key the last one counts, as in Python.
 type bodyKeys struct {
 	model, messages, prompt, tools, maxTokens, maxCompletion, n, stream, streamOptions, rid, room, transfer, salt, extraKey, xargs, opening, inputIDs gjson.Result
+
+	chat []uint32 // tokens of the messages by Config.ChatTokens
+}
+
+// readChat reads the tokens of the messages, where the engine has a vocabulary.
+func (k *bodyKeys) readChat(c Config) {
+	if c.ChatTokens != nil && k.messages.IsArray() {
+		k.chat = c.ChatTokens(k.messages.Raw)
+	}
 }
 
 func (k *bodyKeys) read(key, value gjson.Result) bool {
@@ -144,6 +153,7 @@ func (p *process) check(c *call, api api, keys bodyKeys) *apiError {
 	if bad := p.nameModel(c, keys.model); bad != nil {
 		return bad
 	}
+	keys.readChat(p.cfg)
 	if bad := countPrompt(c, api, keys); bad != nil {
 		return bad
 	}
@@ -186,7 +196,9 @@ func countPrompt(c *call, api api, keys bodyKeys) *apiError {
 		if strings.TrimSpace(keys.messages.Raw[1:len(keys.messages.Raw)-1]) == "" {
 			return badRequest("", "messages is empty, give at least one")
 		}
-		c.prompt = chatTokens(keys.messages, keys.tools)
+		if c.prompt = len(keys.chat); keys.chat == nil {
+			c.prompt = chatTokens(keys.messages, keys.tools)
+		}
 	} else {
 		tokens, prompts, ok := promptTokens(keys.prompt)
 		if !ok {
