@@ -127,6 +127,7 @@ func (m *member) status() Status {
 		Worker: m.worker(), Recoveries: m.recoveries, URL: m.cfg.Endpoint.BaseURL(),
 		Health: m.verdict, Dialect: m.dialect,
 		Ranks: m.description.Ranks, BootstrapPort: m.description.BootstrapPort,
+		BlockSize: m.description.BlockSize, Bigram: m.description.Bigram,
 		ProbeError: m.probeError, LoadError: m.loadError, DescribeError: m.describeError,
 	}
 }

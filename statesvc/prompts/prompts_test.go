@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,6 +28,11 @@ type scene struct {
 	trust   map[string]zmqsub.Trust
 	ranks   map[string]int // of engines with several
 	asked   kvindex.Prompt
+
+	remote *elsewhere
+	size   int // of blocks, as the engines say
+	bigram bool
+	cutErr error
 }
 
 func (s *scene) Has(model string) bool { return model == "m" }
@@ -50,13 +56,27 @@ func (s *scene) Serving(name string) []string {
 	return nil
 }
 
+func (s *scene) At(url string) string {
+	worker, _ := strings.CutPrefix(url, "http://")
+	if worker != "a" && worker != "b" && worker != "elsewhere" {
+		return ""
+	}
+	return worker
+}
+
+func (s *scene) Cut(string) (int, bool, error) { return s.size, s.bigram, s.cutErr }
+
 func (s *scene) look(t *testing.T, change func(q *server.PromptQuery)) *server.PromptAnswer {
 	t.Helper()
 	q := &server.PromptQuery{Model: "m", Asked: "m", Path: "/v1/chat/completions", Tokens: true, Sources: []string{"local"}, Body: []byte(`{"model":"m","messages":[]}`)}
 	if change != nil {
 		change(q)
 	}
-	answer, err := prompts.New(prompts.Options{Tokenizer: s, Index: s, Engines: s, Logger: slog.New(slog.DiscardHandler)}).Look(t.Context(), q)
+	o := prompts.Options{Tokenizer: s, Index: s, Engines: s, Logger: slog.New(slog.DiscardHandler)}
+	if s.remote != nil {
+		o.Remote = s.remote
+	}
+	answer, err := prompts.New(o).Look(t.Context(), q)
 	require.NoError(t, err)
 	return answer
 }

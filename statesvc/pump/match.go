@@ -34,6 +34,18 @@ type Result struct {
 // without trust is left out.
 func (p *Pump) Match(prompt kvindex.Prompt, r *Result) {
 	p.index.Match(prompt, &r.index)
+	p.trusted(r)
+}
+
+// MatchHashes is Match for a prompt that is told by SGLang's hashes of its blocks. It finds
+// nothing where the service does not answer others (config.Indexer).
+func (p *Pump) MatchHashes(hashes []int64, r *Result) {
+	p.index.MatchPublic(hashes, &r.index)
+	p.trusted(r)
+}
+
+// trusted takes over the matches of ranks that are trusted at all.
+func (p *Pump) trusted(r *Result) {
 	r.Matches = r.Matches[:0]
 	for i := range r.index.Matches {
 		m := Match{Match: r.index.Matches[i], Reason: reasonNoSource}
