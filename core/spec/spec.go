@@ -268,7 +268,8 @@ type Policy struct {
 	// round_robin (default), random, power_of_two or load_based.
 	Fallback string `json:"fallback"`
 	// Source names the prefix source that cache_aware asks. Default: local, the
-	// state service's index of KV events.
+	// state service's index of KV events; remote is an indexer that the state
+	// service asks, history what was sent where.
 	Source string `json:"source"`
 	// MinMatchedTokens is how many tokens of the prompt an engine must hold for
 	// cache_aware to prefer it. Default 1024; 0 asks for none.

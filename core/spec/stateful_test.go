@@ -53,16 +53,11 @@ func policyOf(t *testing.T, members string) *Policy {
 // A source that nothing feeds is refused: nobody would ever be found to hold a
 // prompt.
 func TestSources_that_are_not_fed_are_refused(t *testing.T) {
-	for _, members := range []string{"", `, "source": "local"`, `, "source": "history"`} {
+	for _, members := range []string{"", `, "source": "local"`, `, "source": "history"`, `, "source": "remote"`} {
 		require.NoError(t, Validate(everything(t, hashed("", `"type": "cache_aware"`+members))))
 	}
-	for source, reason := range map[string]string{
-		"remote": `"remote" asks an indexer beside the state service, which this version does not`,
-		"radix":  `"radix" is not a prefix source of this version`,
-	} {
-		require.Equal(t, []string{`models.m.buckets[0].groups.plain.policy.source: ` + reason + `; write "source": "local" or "history"`},
-			problemsOf(t, hashed("", `"type": "cache_aware", "source": "`+source+`"`)))
-	}
+	require.Equal(t, []string{`models.m.buckets[0].groups.plain.policy.source: "radix" is not a prefix source of this version; write "source": "local" or "history" or "remote"`},
+		problemsOf(t, hashed("", `"type": "cache_aware", "source": "radix"`)))
 }
 
 func TestValidate_stateful_policies(t *testing.T) {

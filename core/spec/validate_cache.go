@@ -23,11 +23,7 @@ func (v *validator) caching(at string, stage core.Stage, p *Policy) {
 		v.add(at+".source", strconv.Quote(p.Source)+" is not the name of a prefix source", fmt.Sprintf("use 1 to %d lower-case letters, digits, hyphens or underscores", maxSource))
 	}
 	if source := p.caching().Source; v.sources != nil && sourceName(source) && !slices.Contains(v.sources, source) {
-		reason := " is not a prefix source of this version"
-		if source == SourceRemote {
-			reason = " asks an indexer beside the state service, which this version does not"
-		}
-		v.add(at+".source", strconv.Quote(source)+reason, `write "source": "`+strings.Join(v.sources, `" or "`)+`"`)
+		v.add(at+".source", strconv.Quote(source)+" is not a prefix source of this version", `write "source": "`+strings.Join(v.sources, `" or "`)+`"`)
 	}
 	if p.caching().Source != policy.SourceHistory && v.cfg.State == nil && v.whole.fleet {
 		v.add(at+".source", strconv.Quote(p.caching().Source)+" is looked up in the state service, and there is no \"state\"",

@@ -135,7 +135,7 @@ func (r *Remote) checkUse(p *Problems) {
 		{"block_size", r.BlockSize != unused.BlockSize},
 	} {
 		if s.set {
-			p.add("kv.remote."+s.key, "has no effect without kv.remote.endpoints; write them, such as [http://10.0.0.5:50051], or remove it")
+			p.add("kv.remote."+s.key, "has no effect without kv.remote.endpoints; write them, such as [\"http://10.0.0.5:50051\"], or remove it")
 		}
 	}
 }
