@@ -39,9 +39,10 @@ const (
 	UnknownWorker Ignored = iota // no engine of this fleet has the address
 	BeyondPrompt                 // more blocks than were asked about; it counts for these
 	NoAddress
-
-	ignorances
 )
+
+// ignorances counts them.
+const ignorances = int(NoAddress) + 1
 
 // String is the reason's label in metrics.
 func (i Ignored) String() string {

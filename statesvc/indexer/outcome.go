@@ -21,13 +21,14 @@ const (
 	TooLarge                   // more blocks than the indexer takes
 	Senseless                  // an answer that cannot be one to the question
 	Rejected                   // refused: a person must look
-
-	outcomes
 )
+
+// outcomes counts them.
+const outcomes = int(Rejected) + 1
 
 // String is the outcome's label in metrics, and its name for people.
 func (o Outcome) String() string {
-	if o < 0 || o >= outcomes {
+	if o < 0 || int(o) >= outcomes {
 		return "unknown"
 	}
 	return [...]string{"matched", "empty", "timeout", "unreachable", "overloaded", "too_large", "senseless", "rejected"}[o]
@@ -73,9 +74,10 @@ func outcomeOf(err error) (Outcome, string) {
 		return Overloaded, why
 	case codes.OutOfRange:
 		return TooLarge, why
-	default:
-		return Rejected, brief(s.Code().String() + ": " + s.Message())
+	case codes.OK, codes.Unknown, codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.PermissionDenied, codes.FailedPrecondition,
+		codes.Aborted, codes.Unimplemented, codes.Internal, codes.DataLoss, codes.Unauthenticated:
 	}
+	return Rejected, brief(s.Code().String() + ": " + s.Message())
 }
 
 // maxWhy bounds what another process says of itself, in bytes.

@@ -46,12 +46,14 @@ func TestMatchPublic_vectors(t *testing.T) {
 		blocks int
 	}{
 		"plain": {
-			kvevents.Event{Tokens: []uint32{10, 20, 30, 40, 50, 60, 70, 80}, BlockSize: 2},
-			[]int64{978178666101069530, -895308556211281782, -8033692805846017938, 835415944263129316}, 4,
+			event:  kvevents.Event{Tokens: []uint32{10, 20, 30, 40, 50, 60, 70, 80}, BlockSize: 2},
+			hashes: []int64{978178666101069530, -895308556211281782, -8033692805846017938, 835415944263129316},
+			blocks: 4,
 		},
 		"another end": {
-			kvevents.Event{Tokens: []uint32{10, 20, 30, 40, 50, 60, 70, 81}, BlockSize: 2},
-			[]int64{978178666101069530, -895308556211281782, -8033692805846017938, 835415944263129316}, 3,
+			event:  kvevents.Event{Tokens: []uint32{10, 20, 30, 40, 50, 60, 70, 81}, BlockSize: 2},
+			hashes: []int64{978178666101069530, -895308556211281782, -8033692805846017938, 835415944263129316},
+			blocks: 3,
 		},
 		"pairs":          {kvevents.Event{Tokens: []uint32{10, 20, 20, 30, 30, 40, 40, 50}, BlockSize: 2, Bigram: true}, []int64{-8847804484166691499, 4989791362144317498}, 2},
 		"salt":           {kvevents.Event{Tokens: []uint32{1, 2, 3, 4}, BlockSize: 4, Salt: "tenant-a"}, []int64{3718046898735569995, -3746251122054429113}, 1},

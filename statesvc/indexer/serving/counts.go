@@ -9,9 +9,10 @@ const (
 	Overloaded         // every place was taken
 	Expired            // its time was over, or the client had gone
 	Refused            // it did not come, or could not be read
-
-	outcomes
 )
+
+// outcomes counts them.
+const outcomes = int(Refused) + 1
 
 // String is the outcome's label in metrics.
 func (o Outcome) String() string {
