@@ -29,6 +29,9 @@ func (v *validator) caching(at string, stage core.Stage, p *Policy) {
 		v.add(at+".source", strconv.Quote(p.caching().Source)+" is looked up in the state service, and there is no \"state\"",
 			`write "state": {"cluster": ...}, or "source": "`+policy.SourceHistory+`", which needs none`)
 	}
+	if p.caching().Private && p.caching().Source == policy.SourceRemote {
+		v.add(at+".private_match", "an indexer does not tell what prompts share", `leave it out or use "source": "local" or "history"`)
+	}
 	v.share(at+".min_match_ratio", p.MinMatchRatio)
 	v.share(at+".candidate_ratio", p.CandidateRatio)
 	v.candidates(at, p)

@@ -101,6 +101,8 @@ func decodeLookup(msg []byte, l *Lookup) error {
 		case f.number == 5 && f.kind == protowire.BytesType:
 			l.Depths = append(l.Depths, Depth{})
 			err = decodeDepth(f.raw, &l.Depths[len(l.Depths)-1])
+		case f.number == 6 && f.kind == protowire.VarintType:
+			l.Shared = f.num
 		}
 		return err
 	})

@@ -94,6 +94,9 @@ type Lookup struct {
 	Blocks  uint64
 	Detail  string
 	Depths  []Depth
+	// Shared is the blocks, from the first on, after which many prompts go on in
+	// different ways; 0 also where that is not known.
+	Shared uint64
 }
 
 // Depth is how much of a prompt one worker holds.

@@ -107,7 +107,7 @@ func (n *naming) apply(s *shard, node uint32, at int) {
 // Config.Public finds nothing. Pending prefixes do not count, and the last block does:
 // who asks knows how long the prompt is.
 func (x *Index) MatchPublic(hashes []int64, r *Result) {
-	r.Matches = r.Matches[:0]
+	r.Matches, r.Shared = r.Matches[:0], 0
 	if len(hashes) == 0 {
 		return
 	}
@@ -138,5 +138,6 @@ func (x *Index) matchPublic(sh *shard, hashes []int64, r *Result) {
 		return // not published yet
 	}
 	r.walk.run(sh, v, r.hashes, x.tick())
+	r.Shared = max(r.Shared, r.walk.shared*int(s.size))
 	r.collect(v, s)
 }

@@ -24,12 +24,12 @@ func promptOf(q *server.PromptQuery, tokens *tokenize.Tokens) kvindex.Prompt {
 
 // local makes the answer of the index. Its blocks are of one token, since engines
 // cut prompts into blocks of different sizes and are compared with one another.
-func (p *Prompts) local(source, asked string, tokens uint64, matches []pump.Match) *wirepb.Lookup {
-	depths := make(map[string]*wirepb.Depth, len(matches))
-	for i := range matches {
-		note(depths, &matches[i])
+func (p *Prompts) local(source, asked string, tokens uint64, r *pump.Result) *wirepb.Lookup {
+	depths := make(map[string]*wirepb.Depth, len(r.Matches))
+	for i := range r.Matches {
+		note(depths, &r.Matches[i])
 	}
-	lookup := &wirepb.Lookup{Source: source, Outcome: wirepb.LookupOutcome_LOOKUP_MISS, Blocks: tokens}
+	lookup := &wirepb.Lookup{Source: source, Outcome: wirepb.LookupOutcome_LOOKUP_MISS, Blocks: tokens, Shared: uint64(r.Shared)}
 	trusted, why := false, "no engine serves it"
 	for _, worker := range p.opts.Engines.Serving(asked) {
 		if d := depths[worker]; d != nil {

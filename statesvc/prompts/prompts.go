@@ -103,7 +103,7 @@ func (p *Prompts) lookup(ctx context.Context, source string, q *server.PromptQue
 	r := p.results.Get().(*pump.Result)
 	defer p.results.Put(r)
 	p.opts.Index.Match(promptOf(q, tokens), r)
-	return p.local(source, q.Asked, uint64(len(tokens.IDs)), r.Matches)
+	return p.local(source, q.Asked, uint64(len(tokens.IDs)), r)
 }
 
 func unavailable(sources []string, why string) (list []*wirepb.Lookup) {

@@ -29,6 +29,7 @@ type scene struct {
 	ranks   map[string]int // of engines with several
 	asked   kvindex.Prompt
 
+	shared int
 	remote *elsewhere
 	size   int // of blocks, as the engines say
 	bigram bool
@@ -43,7 +44,9 @@ func (s *scene) Tokens(_ context.Context, _ string, dialect chat.Dialect, body s
 	return tokens, s.err
 }
 
-func (s *scene) Match(p kvindex.Prompt, r *pump.Result) { s.asked, r.Matches = p, s.matches }
+func (s *scene) Match(p kvindex.Prompt, r *pump.Result) {
+	s.asked, r.Matches, r.Shared = p, s.matches, s.shared
+}
 
 func (s *scene) Ranks(worker string) int { return s.ranks[worker] }
 
@@ -108,6 +111,10 @@ func TestLook_depths(t *testing.T) {
 		Source: "local", Outcome: wirepb.LookupOutcome_LOOKUP_HIT, Blocks: 10,
 		Depths: []*wirepb.Depth{{Worker: "b", Blocks: 8, DeviceBlocks: proto.Uint64(4), Uncertain: true}},
 	}, answer.Lookups[0]), answer.Lookups[0].String())
+
+	require.Zero(t, answer.Lookups[0].GetShared())
+	s.shared = 4
+	require.EqualValues(t, 4, s.look(t, nil).Lookups[0].GetShared())
 
 	s.matches = []pump.Match{{Match: kvindex.Match{Owner: kvindex.Owner{Worker: "a"}, Pending: 9, Certain: true}, Trust: zmqsub.TrustFull}}
 	require.EqualValues(t, 9, s.look(t, nil).Lookups[0].GetDepths()[0].GetBlocks(), "what was sent there lately counts")

@@ -26,6 +26,7 @@ type Match struct {
 // ready; it belongs to one goroutine at a time.
 type Result struct {
 	Matches []Match // in no order
+	Shared  int     // as that of kvindex.Result
 	index   kvindex.Result
 }
 
@@ -46,7 +47,7 @@ func (p *Pump) MatchHashes(hashes []int64, r *Result) {
 
 // trusted takes over the matches of ranks that are trusted at all.
 func (p *Pump) trusted(r *Result) {
-	r.Matches = r.Matches[:0]
+	r.Matches, r.Shared = r.Matches[:0], r.index.Shared
 	for i := range r.index.Matches {
 		m := Match{Match: r.index.Matches[i], Reason: reasonNoSource}
 		if v, ok := p.ranks.Load(m.Owner); ok {

@@ -1489,8 +1489,11 @@ type Lookup struct {
 	// Blocks of the query, above zero for a hit.
 	Blocks uint64 `protobuf:"varint,3,opt,name=blocks,proto3" json:"blocks,omitempty"`
 	// Why, for unavailable and invalid.
-	Detail        string   `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"`
-	Depths        []*Depth `protobuf:"bytes,5,rep,name=depths,proto3" json:"depths,omitempty"`
+	Detail string   `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"`
+	Depths []*Depth `protobuf:"bytes,5,rep,name=depths,proto3" json:"depths,omitempty"`
+	// Blocks of the query, from the first on, after which many prompts go on in different
+	// ways; 0 also where that is not known.
+	Shared        uint64 `protobuf:"varint,6,opt,name=shared,proto3" json:"shared,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1558,6 +1561,13 @@ func (x *Lookup) GetDepths() []*Depth {
 		return x.Depths
 	}
 	return nil
+}
+
+func (x *Lookup) GetShared() uint64 {
+	if x != nil {
+		return x.Shared
+	}
+	return 0
 }
 
 // Depth is how much of a prompt one worker holds.
@@ -1962,13 +1972,14 @@ const file_pointsman_proto_rawDesc = "" +
 	"\alookups\x18\x02 \x03(\v2\x14.pointsman.v1.LookupR\alookups\x121\n" +
 	"\bbindings\x18\x03 \x03(\v2\x15.pointsman.v1.BindingR\bbindings\x12\x1c\n" +
 	"\tuncounted\x18\x04 \x01(\bR\tuncountedB\t\n" +
-	"\a_tokens\"\xb4\x01\n" +
+	"\a_tokens\"\xcc\x01\n" +
 	"\x06Lookup\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x125\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1b.pointsman.v1.LookupOutcomeR\aoutcome\x12\x16\n" +
 	"\x06blocks\x18\x03 \x01(\x04R\x06blocks\x12\x16\n" +
 	"\x06detail\x18\x04 \x01(\tR\x06detail\x12+\n" +
-	"\x06depths\x18\x05 \x03(\v2\x13.pointsman.v1.DepthR\x06depths\"\xb3\x01\n" +
+	"\x06depths\x18\x05 \x03(\v2\x13.pointsman.v1.DepthR\x06depths\x12\x16\n" +
+	"\x06shared\x18\x06 \x01(\x04R\x06shared\"\xb3\x01\n" +
 	"\x05Depth\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x16\n" +
 	"\x06blocks\x18\x02 \x01(\x04R\x06blocks\x12(\n" +

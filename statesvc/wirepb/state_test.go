@@ -51,7 +51,7 @@ func bindings(list []*wirepb.Binding) (out []wire.Binding) {
 func observed(p *wirepb.ObserveReply) *wire.ObserveReply {
 	out := &wire.ObserveReply{Tokens: count(p.Tokens), Bindings: bindings(p.GetBindings()), Uncounted: p.GetUncounted()}
 	for _, l := range p.GetLookups() {
-		lookup := wire.Lookup{Source: l.GetSource(), Blocks: l.GetBlocks(), Detail: l.GetDetail()}
+		lookup := wire.Lookup{Source: l.GetSource(), Blocks: l.GetBlocks(), Detail: l.GetDetail(), Shared: l.GetShared()}
 		switch l.GetOutcome() {
 		case wirepb.LookupOutcome_LOOKUP_MISS:
 			lookup.Outcome = wire.LookupMiss
@@ -88,7 +88,7 @@ func sampleObserved() *wirepb.ObserveReply {
 	return &wirepb.ObserveReply{
 		Tokens: proto.Uint64(0), Bindings: sampleBindings(), Uncounted: true,
 		Lookups: []*wirepb.Lookup{
-			{Source: "local", Outcome: wirepb.LookupOutcome_LOOKUP_HIT, Blocks: 1 << 40, Depths: []*wirepb.Depth{
+			{Source: "local", Outcome: wirepb.LookupOutcome_LOOKUP_HIT, Blocks: 1 << 40, Shared: 1 << 33, Depths: []*wirepb.Depth{
 				{Worker: "e1", Blocks: 3, DeviceBlocks: proto.Uint64(0), Uncertain: true, Rank: proto.Uint32(0)}, {Rank: proto.Uint32(1<<32 - 1)}, {},
 			}},
 			{Source: "remote", Outcome: wirepb.LookupOutcome_LOOKUP_INVALID, Detail: "unknown model"},
