@@ -143,7 +143,7 @@ func (s *Service) newMeter(version string) (*telemetry.Telemetry, error) {
 func (s *Service) newPrompts() *prompts.Prompts {
 	o := prompts.Options{Tokenizer: s.tokens, Index: s.pump, Engines: s.tokens, Logger: s.log}
 	if r := &s.cfg.KV.Remote; s.remote != nil {
-		o.Remote, o.BlockSize, o.Bigram = s.remote, r.BlockSize, r.Bigram
+		o.Remote, o.Places, o.BlockSize, o.Bigram = s.remote, s.tokens, r.BlockSize, r.Bigram
 	}
 	return prompts.New(o)
 }

@@ -39,7 +39,6 @@ type Status struct {
 	URL           string
 	Health        Health
 	Dialect       enginemetrics.Dialect
-	Ranks         int // data-parallel ranks, 0 when the engine did not say
 	BootstrapPort int // of a prefill engine, 0 when it did not say
 	// BlockSize is the tokens of a block of its KV events, 0 when it did not say; Bigram
 	// says that its hashes are of pairs of tokens.

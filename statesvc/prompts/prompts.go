@@ -7,6 +7,7 @@ import (
 
 	"github.com/pointsman/pointsman/core/chat"
 	"github.com/pointsman/pointsman/core/policy"
+	"github.com/pointsman/pointsman/statesvc/inputids"
 	"github.com/pointsman/pointsman/statesvc/pump"
 	"github.com/pointsman/pointsman/statesvc/server"
 	"github.com/pointsman/pointsman/statesvc/tokenize"
@@ -25,11 +26,6 @@ type Tokenizer interface {
 type Engines interface {
 	// Serving lists the engines that serve a name, a model's or an adapter's.
 	Serving(name string) []string
-	// At gives the engine of a base URL, empty for none.
-	At(url string) string
-	// Cut tells the tokens of a block of the engines that serve a name, and whether its
-	// units are pairs.
-	Cut(name string) (size int, bigram bool, err error)
 }
 
 // Options are the facts of Prompts. Those of the first part are required.
@@ -40,6 +36,7 @@ type Options struct {
 	Logger    *slog.Logger
 
 	Remote Remote // nil: there is no source "remote"
+	Places Places // goes with Remote
 	// BlockSize and Bigram tell how prompts are cut for it; 0: as the engines say.
 	BlockSize int
 	Bigram    bool
@@ -73,12 +70,16 @@ func (p *Prompts) Look(ctx context.Context, q *server.PromptQuery) (*server.Prom
 		p.uncounted.tell(q)
 		return answer, nil
 	}
-	tokens, err := p.opts.Tokenizer.Tokens(ctx, q.Model, chat.DialectOf(q.Path), string(q.Body))
+	dialect, body := chat.DialectOf(q.Path), string(q.Body)
+	tokens, err := p.opts.Tokenizer.Tokens(ctx, q.Model, dialect, body)
 	if err != nil {
 		return nil, err
 	}
 	if tokens.Certainty != tokenize.Estimated {
 		answer.Tokens = &tokens.Longest
+	}
+	if q.InputIDs > 0 {
+		answer.InputIDs = inputids.Of(dialect, body, &tokens, q.InputIDs)
 	}
 	for _, source := range q.Sources {
 		answer.Lookups = append(answer.Lookups, p.lookup(ctx, source, q, &tokens))

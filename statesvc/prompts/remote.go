@@ -21,6 +21,15 @@ type Remote interface {
 	Ignore(why indexer.Ignored, n int)
 }
 
+// Places tells of engines what lookups elsewhere need.
+type Places interface {
+	// At gives the engine of a base URL, empty for none.
+	At(url string) string
+	// Cut tells the tokens of a block of the engines that serve a name, and whether its
+	// units are pairs.
+	Cut(name string) (size int, bigram bool, err error)
+}
+
 // remoteShare is the part of the caller's time, in tenths, that a lookup elsewhere may
 // take: what is left brings the answer, and the prompt's length with it, back.
 const remoteShare = 8
@@ -36,7 +45,7 @@ func (p *Prompts) remote(ctx context.Context, q *server.PromptQuery, tokens *tok
 	size, bigram := p.opts.BlockSize, p.opts.Bigram
 	if size == 0 {
 		var err error
-		if size, bigram, err = p.opts.Engines.Cut(q.Asked); err != nil {
+		if size, bigram, err = p.opts.Places.Cut(q.Asked); err != nil {
 			return none(source, err.Error())
 		}
 	}
@@ -87,7 +96,7 @@ func (p *Prompts) told(a *indexer.Answer, asked string, tokens uint64, size int)
 func (p *Prompts) depths(matches []indexer.Match, asked string, tokens uint64, size int) (list []*wirepb.Depth) {
 	blocks, unknown := map[string]int{}, 0
 	for _, m := range matches {
-		worker := p.opts.Engines.At(m.Address)
+		worker := p.opts.Places.At(m.Address)
 		if worker == "" {
 			unknown++
 			continue

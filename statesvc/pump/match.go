@@ -1,6 +1,9 @@
 package pump
 
 import (
+	"time"
+
+	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/statesvc/kvevents/zmqsub"
 	"github.com/pointsman/pointsman/statesvc/kvindex"
 )
@@ -20,6 +23,8 @@ type Match struct {
 	kvindex.Match
 	Trust  zmqsub.Trust
 	Reason string // why trust is not full, "none" when it is
+	// Age is the milliseconds since the rank last told of its cache.
+	Age core.Count
 }
 
 // Result holds what a Match found and the scratch of the next one. Its zero value is
@@ -27,7 +32,10 @@ type Match struct {
 type Result struct {
 	Matches []Match // in no order
 	Shared  int     // as that of kvindex.Result
-	index   kvindex.Result
+	// Age is the milliseconds since any engine last told of its cache, unknown when none
+	// ever did.
+	Age   core.Count
+	index kvindex.Result
 }
 
 // Match implements Matcher. Engines of other models are among the matches when they hold
@@ -48,10 +56,14 @@ func (p *Pump) MatchHashes(hashes []int64, r *Result) {
 // trusted takes over the matches of ranks that are trusted at all.
 func (p *Pump) trusted(r *Result) {
 	r.Matches, r.Shared = r.Matches[:0], r.index.Shared
+	now := time.Now()
+	r.Age = p.heard.age(now)
 	for i := range r.index.Matches {
 		m := Match{Match: r.index.Matches[i], Reason: reasonNoSource}
 		if v, ok := p.ranks.Load(m.Owner); ok {
-			m.Trust, m.Reason = v.(*rank).trust()
+			k := v.(*rank)
+			m.Trust, m.Reason = k.trust()
+			m.Age = k.heard.age(now)
 		}
 		if m.Trust == zmqsub.TrustNone {
 			continue

@@ -23,12 +23,14 @@ type Prompts interface {
 
 // PromptQuery is what an observe asks about its body.
 type PromptQuery struct {
-	Model   string // canonical
-	Asked   string // the name the client sent, an adapter's own
-	Path    string // the dialect of the body
-	Tokens  bool   // the length is asked for
-	Sources []string
-	Body    []byte
+	Model  string // canonical
+	Asked  string // the name the client sent, an adapter's own
+	Path   string // the dialect of the body
+	Tokens bool   // the length is asked for
+	// InputIDs asks for the token ids of a chat, at most so many; 0 does not.
+	InputIDs uint32
+	Sources  []string
+	Body     []byte
 	// Until is when nobody waits for the answer any more; zero for no bound. Of
 	// identical queries at one time it is that of the first.
 	Until time.Time
@@ -38,6 +40,8 @@ type PromptQuery struct {
 type PromptAnswer struct {
 	Tokens  *uint64
 	Lookups []*wirepb.Lookup
+	// InputIDs are given to a query that asks for them.
+	InputIDs *wirepb.InputIDs
 	// Uncounted says that nothing here counts this model's prompts, however often
 	// it is asked.
 	Uncounted bool
@@ -116,6 +120,7 @@ func (p *prompts) key(q *PromptQuery) uint64 {
 		maphash.WriteComparable(&h, source)
 	}
 	maphash.WriteComparable(&h, q.Tokens)
+	maphash.WriteComparable(&h, q.InputIDs)
 	_, _ = h.Write(q.Body)
 	return h.Sum64()
 }
