@@ -43,7 +43,7 @@ introspect: {interval_ms: 100}
 shutdown: {drain_ms: 0}
 `
 
-func parse(t *testing.T, text string) *config.Config {
+func parse(t testing.TB, text string) *config.Config {
 	t.Helper()
 	cfg, err := config.Parse([]byte(text), func(name string) string {
 		return map[string]string{"TOKEN": "s3cret"}[name]
@@ -62,7 +62,7 @@ func fleetOf(engines ...*enginetest.Engine) string {
 }
 
 // start runs a service until the test ends.
-func start(t *testing.T, text string) *statesvc.Service {
+func start(t testing.TB, text string) *statesvc.Service {
 	t.Helper()
 	s, err := statesvc.New(parse(t, text), statesvc.Options{})
 	require.NoError(t, err)

@@ -92,6 +92,9 @@ func (g *EngineGroup) filter(registry Registry, bucket string, req *core.BucketR
 	if req.Placed != nil {
 		g.admitDraining(registry, members.workers, req.Placed.Placed(bucket, g.Stage()), req.Now)
 	}
+	if req.Subset != nil {
+		g.keep(req.Subset.Allows)
+	}
 	if len(req.Excluded) > 0 {
 		g.keep(func(w *core.Worker) bool { return !slices.Contains(req.Excluded, w) })
 	}

@@ -57,7 +57,7 @@ func (r *Request) route(now core.Instant, a ask) {
 	r.seed()
 	r.bucket = core.BucketRequest{
 		Model: route.Model, Asked: route.Asked, Input: a.input, Peak: a.peak, Now: now,
-		SessionKey: r.session, RoutingKey: r.routing, Prompt: a.prompt, Rand: r.rand,
+		SessionKey: r.session, RoutingKey: r.routing, Prompt: a.prompt, Rand: r.rand, Subset: r.subset,
 	}
 	r.trace(route, &a)
 	if r.observe(route, a) {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/pointsman/pointsman/e2e/bench"
+	"github.com/pointsman/pointsman/e2e/bench/cached"
 	"github.com/pointsman/pointsman/e2e/bench/engine"
 	"github.com/pointsman/pointsman/e2e/bench/rig"
 	"github.com/pointsman/pointsman/e2e/engineproc"
@@ -43,23 +44,31 @@ func TestMain(m *testing.M) {
 func serveEngines() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	var c engine.Config
-	for i, arg := range os.Args {
-		if arg == "--count" {
-			if _, err := fmt.Sscan(os.Args[i+1], &c.Engines); err != nil {
-				return 2
-			}
-		}
-	}
-	s, err := engine.Start(c)
+	engines, err := asked()
 	if err == nil {
-		err = engineproc.Serve(ctx, s, os.Stdout)
+		err = engineproc.Serve(ctx, engines, os.Stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0
+}
+
+// asked starts the engines that the flags ask for.
+func asked() (engineproc.Engines, error) {
+	var c engine.Config
+	for i, arg := range os.Args {
+		switch arg {
+		case "--count":
+			if _, err := fmt.Sscan(os.Args[i+1], &c.Engines); err != nil {
+				return nil, err
+			}
+		case cached.Flag:
+			return cached.Start(os.Args[i+1])
+		}
+	}
+	return engine.Start(c)
 }
 
 // options are a run as small as can be.
@@ -75,7 +84,8 @@ func options(t *testing.T) bench.Options {
 	require.NoError(t, err)
 	t.Setenv(asEngines, "1")
 	return bench.Options{
-		Parts:  rig.Parts{Root: root, Engines: []string{os.Args[0], "engines"}, State: state, Filter: module.Module(t), Envoy: envoy},
+		Parts: rig.Parts{Root: root, Engines: []string{os.Args[0], "engines"}, State: state, Filter: module.Module(t), Envoy: envoy,
+			Tokenizer: filepath.Join(root, ".tokenizers", "qwen3")},
 		Rounds: 1, Scale: 0.01, Workers: []int{4}, Bodies: []int{4 << 10}, Command: "make bench",
 	}
 }
@@ -91,8 +101,15 @@ func TestRun_makes_every_table(t *testing.T) {
 		"history":  {`\| 4 KB \|( +FIGURE +\|| FIGURE +\|){6}`},
 		"streams":  {`\| CPU per chunk, us +\|( FIGURE +\|){4}`},
 		"latency":  {`\| whole answer, p99 ms +\|( FIGURE +\|){4}`, `\| first token, p50 ms +\|( FIGURE +\|){4}`},
-		"sync":     {`\| 100 +\| nothing +\| FIGURE`, `\| 1000 +\| every load +\| FIGURE`, `\| 1000 +\| whole fleet +\| FIGURE`},
-		"guest":    {`\| 1000 +\| 64 KB \| FIGURE`, `\| proxy_on_request_headers +\| callback +\| 1 +\| 1 +\|`, `\| all callbacks +\| +\| (\d+) +\| (\d+) +\|`},
+		"observe":  {`\| 4KB +\| cold +\|( FIGURE +\|){3}`, `\| 128KB +\| growing +\|( FIGURE +\|){3}`},
+		"turns":    {`\| first +\| p50 +\|( +FIGURE +\|){5}`, `\| later +\| p99 +\|( +FIGURE +\|){5}`},
+		"cacheload": {
+			`\| 1500000 +\| pointsman cache_aware, history +\|( FIGURE +\|){6}`, `\| 1500000 +\| pointsman cache_aware, local +\|( FIGURE +\|){6}`,
+			`\| 1500000 +\| pointsman session_aware \(session header\) +\|( FIGURE +\|){6}`, `\| 800000 +\| pointsman cache_aware, local +\|( FIGURE +\|){6}`,
+		},
+		"hotprompt": {`\| 16 KB +\| pointsman round_robin +\| FIGURE +\| - +\|`, `\| 32 KB +\| pointsman cache_aware, history +\|( FIGURE +\|){4}`},
+		"sync":      {`\| 100 +\| nothing +\| FIGURE`, `\| 1000 +\| every load +\| FIGURE`, `\| 1000 +\| whole fleet +\| FIGURE`},
+		"guest":     {`\| 1000 +\| 64 KB \| FIGURE`, `\| proxy_on_request_headers +\| callback +\| 1 +\| 1 +\|`, `\| all callbacks +\| +\| (\d+) +\| (\d+) +\|`},
 	} {
 		t.Run(section, func(t *testing.T) {
 			var out strings.Builder

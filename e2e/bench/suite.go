@@ -24,6 +24,8 @@ type Options struct {
 	// Workers and Bodies are the sizes in the sections requests, builds and
 	// memory; empty is all.
 	Workers, Bodies []int
+	// Peers lets sections that compare policies run other routers as well.
+	Peers bool
 	// Builds are further builds of the filter to compare in section "builds".
 	Builds []string
 	// Command is what a person types to get the tables.
@@ -34,7 +36,7 @@ type Options struct {
 
 // Sections are the parts of the suite in their order, by the names that Run takes.
 func Sections() []string {
-	return []string{"requests", "sessions", "history", "streams", "latency", "memory", "sync", "guest", "core", "index", "peers", "builds"}
+	return []string{"requests", "sessions", "history", "streams", "latency", "memory", "sync", "guest", "core", "index", "observe", "turns", "cacheload", "hotprompt", "peers", "peerscache", "builds"}
 }
 
 // suite is one run.
@@ -58,7 +60,8 @@ func Run(ctx context.Context, o Options, sections []string, out io.Writer) error
 	s := &suite{Options: o, out: out}
 	known := map[string]func(context.Context) error{
 		"requests": s.requests, "sessions": s.sessions, "history": s.history, "streams": s.streams, "latency": s.latency, "memory": s.memory,
-		"sync": s.sync, "guest": s.guest, "core": s.core, "index": s.index, "peers": s.peers, "builds": s.builds,
+		"sync": s.sync, "guest": s.guest, "core": s.core, "index": s.index, "peers": s.peers, "peerscache": s.peersCache,
+		"observe": s.observe, "turns": s.turns, "cacheload": s.cacheLoad, "hotprompt": s.hotPrompt, "builds": s.builds,
 	}
 	fmt.Fprintf(out, "Machine: %d processors, %s/%s, %s. Figures are medians over %d interleaved rounds (first to third quartile); ratios and differences are taken within a round.\n\n",
 		runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), o.Rounds)

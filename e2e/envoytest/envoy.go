@@ -50,6 +50,10 @@ type Options struct {
 	Env           map[string]string
 	Manager       map[string]any // further settings of the connection manager, over the shipped ones
 	Trace         bool           // log every call between Envoy and the module
+	// EndpointHeader is read in place of x-pointsman-endpoint.
+	EndpointHeader string
+	// Before are HTTP filters in front of the module.
+	Before []map[string]any
 }
 
 // Envoy is a running proxy.

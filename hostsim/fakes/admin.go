@@ -84,7 +84,10 @@ func (p *process) writeTokens(w http.ResponseWriter, keys bodyKeys) {
 	if p.cfg.Dialect == VLLM {
 		reply["token_strs"] = nil
 	}
+	keys.readChat(p.cfg)
 	switch {
+	case keys.chat != nil && !keys.prompt.Exists():
+		reply["tokens"], reply["count"] = keys.chat, len(keys.chat)
 	case keys.messages.IsArray() && !keys.prompt.Exists():
 		ids := chatIDs(keys)
 		if keys.opening.Type == gjson.False {

@@ -83,6 +83,10 @@ type Config struct {
 	BlockSize           int // tokens per KV block; 0 is DefaultBlockSize
 	KVBlocks            int // blocks per rank; 0 is DefaultKVBlocks or what MaxModelLen needs, if that is more
 
+	// ChatTokens gives the tokens of a chat from its messages as JSON, for an engine with a real vocabulary; nil is the
+	// counting rule of the package comment. Concurrent callers; what it gives is not changed.
+	ChatTokens func(messages string) []uint32
+
 	KV *KVConfig // prefix cache and its publisher; nil is none: every prompt is computed whole
 
 	// KeepOrphans has the engine not notice that a client left: the request goes on to its end, or until /abort_request

@@ -78,20 +78,31 @@ func (p *process) readPrompt(c *call, api api, keys bodyKeys) *apiError {
 	}
 	c.namespace = kvcache.Namespace{Salt: keys.salt.Str, LoRA: p.adapterOf(keys.model.Str), Key: keys.extraKey.String()}
 	c.report = p.cfg.Dialect == VLLM && keys.xargs.Get("kv_cache_report_mode").Str == "full"
-	var prompts [][]int
-	if api == chatAPI {
-		prompts = [][]int{chatIDs(keys)}
-	} else {
-		prompts = promptIDs(keys.prompt)
-	}
+	prompts := p.promptTokenLists(api, keys)
 	c.prompts = len(prompts)
-	for _, ids := range prompts {
-		tokens := tokensOf(ids)
+	for _, tokens := range prompts {
 		for range c.choices / len(prompts) {
 			c.sequences = append(c.sequences, tokens)
 		}
 	}
 	return nil
+}
+
+// promptTokenLists is a request's prompts as the caches take them.
+func (p *process) promptTokenLists(api api, keys bodyKeys) (prompts [][]uint32) {
+	asked := keys.prompt
+	switch {
+	case p.readsIDs(api, keys.inputIDs):
+		asked = keys.inputIDs
+	case api == chatAPI && keys.chat != nil:
+		return [][]uint32{keys.chat}
+	case api == chatAPI:
+		return [][]uint32{tokensOf(chatIDs(keys))}
+	}
+	for _, ids := range promptIDs(asked) {
+		prompts = append(prompts, tokensOf(ids))
+	}
+	return prompts
 }
 
 // promptIDs is a completion's prompts as tokens.

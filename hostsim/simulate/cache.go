@@ -5,9 +5,11 @@ import (
 	"slices"
 )
 
-// block is the grain of engines' caches, in characters: that of the peers'
+// BlockChars is the grain of engines' caches, in characters: that of the peers'
 // benchmark.
-const block = 64
+const BlockChars = 64
+
+const block = BlockChars
 
 // cache is an engine's prefix cache. It forgets the least recently used block, the
 // end of a prompt before its beginning.
@@ -15,7 +17,8 @@ type cache struct {
 	capacity int // characters
 	order    *list.List
 	blocks   map[uint64]*list.Element
-	hashes   []uint64
+	hashes   []uint64 // of the prompt last used
+	gone     []uint64 // blocks that it took the place of
 }
 
 func newCache(capacity int) *cache {
@@ -38,9 +41,11 @@ func (c *cache) use(prompt string) (hit int) {
 			c.blocks[h] = c.order.PushFront(h)
 		}
 	}
+	c.gone = c.gone[:0]
 	for len(c.blocks)*block > c.capacity {
 		h, _ := c.order.Remove(c.order.Back()).(uint64)
 		delete(c.blocks, h)
+		c.gone = append(c.gone, h)
 	}
 	return hit
 }

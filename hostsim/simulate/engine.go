@@ -24,7 +24,9 @@ const charsPerToken = 4
 // engine is one of them at work.
 type engine struct {
 	Engine
+	number   int
 	cache    *cache
+	hears    Listener // nil for nobody
 	running  int
 	queue    []*job
 	requests int
@@ -44,7 +46,7 @@ func (e *engine) take(j *job, after func(time.Duration, func())) {
 	e.requests++
 	hit := 0
 	if e.Cache > 0 {
-		hit = e.cache.use(j.request.Prompt)
+		hit = e.use(j.request.Prompt)
 	}
 	e.chars += len(j.request.Prompt)
 	e.hits += hit
@@ -61,12 +63,31 @@ func (e *engine) start(after func(time.Duration, func())) {
 		after(j.wait, func() {
 			e.running--
 			if e.Answers && e.Cache > 0 {
-				e.cache.use(j.request.Prompt + j.request.Answer)
+				e.use(j.request.Prompt + j.request.Answer)
 			}
 			j.done()
 			e.start(after)
 		})
 	}
+}
+
+// use looks a text up, caches it, and tells what that changed.
+func (e *engine) use(text string) (hit int) {
+	hit = e.cache.use(text)
+	if e.hears == nil {
+		return hit
+	}
+	if hashes := e.cache.hashes; hit/block < len(hashes) {
+		var parent uint64
+		if hit > 0 {
+			parent = hashes[hit/block-1]
+		}
+		e.hears.Stored(e.number, parent, hashes[hit/block:], text[hit:len(hashes)*block])
+	}
+	if len(e.cache.gone) > 0 {
+		e.hears.Removed(e.number, e.cache.gone)
+	}
+	return hit
 }
 
 // load is what the engine says of itself: a basic report, as scraped metrics give.

@@ -19,6 +19,15 @@ type Service interface {
 	Report(engine int, load core.LoadReport)
 }
 
+// Listener is a Service that hears at once what engines' caches take in and give up,
+// block by block, as it would by their KV events. Neither may keep the slices.
+type Listener interface {
+	// Stored tells of blocks in a row, of BlockChars characters each. parent is the
+	// block before the first, 0 at the beginning of a prompt.
+	Stored(engine int, parent uint64, hashes []uint64, text string)
+	Removed(engine int, hashes []uint64)
+}
+
 // Setup is one simulation. All fields are required.
 type Setup struct {
 	Module      *hostsim.Module
@@ -59,8 +68,9 @@ const limit = 2 * time.Hour
 func (s Setup) Run(ctx context.Context) (*Result, error) {
 	r := &run{Setup: s, ctx: ctx, byAddress: map[string]*engine{}}
 	defer r.close()
+	hears, _ := s.Service.(Listener)
 	for i := range s.Engines {
-		e := &engine{Engine: s.Engine, cache: newCache(s.Engine.Cache)}
+		e := &engine{Engine: s.Engine, number: i, cache: newCache(s.Engine.Cache), hears: hears}
 		r.engines = append(r.engines, e)
 		r.byAddress[Address(i)] = e
 	}

@@ -52,6 +52,7 @@ type Chats struct {
 	Answer    string        // what engines generate
 	Think     time.Duration // mean of the exponential pauses between turns
 	Seed      uint64
+	Texts     uint64 // further seed of the questions alone: other chats behind the same system prompts
 }
 
 // SessionChats is the session workload: 200 sessions of 8 turns of 4 KB behind 16
@@ -80,7 +81,7 @@ func (c Chats) Start() Workload {
 	}
 	w := &chats{Chats: c, left: c.Sessions}
 	for _, i := range r.Perm(c.Sessions) {
-		p := &Party{id: i, rand: source(c.Seed, uint64(i)+1)}
+		p := &Party{id: i, rand: source(c.Seed^c.Texts<<32, uint64(i)+1)}
 		p.chat.add("system", systems[i%c.Groups])
 		w.line = append(w.line, p)
 	}

@@ -105,6 +105,10 @@ func (m *member) report(sample *enginemetrics.Sample, at core.Instant) {
 		return
 	}
 	m.dialect = sample.Dialect
+	if sample.Ranks != m.ranks && sample.Ranks > 0 {
+		m.ranks = sample.Ranks
+		m.publish()
+	}
 	if sample.Dialect == enginemetrics.DialectNone {
 		m.loadError = errNoLoadMetrics.Error()
 		return

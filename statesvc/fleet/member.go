@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/netip"
@@ -43,6 +44,7 @@ type member struct {
 	roleKnown   bool
 	description engineapi.Description
 	dialect     enginemetrics.Dialect
+	ranks       int // that its metrics tell of, 0 for none
 
 	probeError, loadError, describeError string
 }
@@ -97,6 +99,8 @@ func (m *member) worker() core.Worker {
 		Healthy:    m.verdict == HealthUp,
 		Draining:   m.cfg.Draining,
 		Aborts:     m.description.Aborts,
+		Ranks:      cmp.Or(m.description.Ranks, m.ranks),
+		InputIDs:   m.description.InputIDs,
 		Version:    m.cfg.VersionGroup,
 		Services:   m.cfg.Services,
 	}
@@ -126,8 +130,8 @@ func (m *member) status() Status {
 	return Status{
 		Worker: m.worker(), Recoveries: m.recoveries, URL: m.cfg.Endpoint.BaseURL(),
 		Health: m.verdict, Dialect: m.dialect,
-		Ranks: m.description.Ranks, BootstrapPort: m.description.BootstrapPort,
-		ProbeError: m.probeError, LoadError: m.loadError, DescribeError: m.describeError,
+		BootstrapPort: m.description.BootstrapPort,
+		ProbeError:    m.probeError, LoadError: m.loadError, DescribeError: m.describeError,
 	}
 }
 

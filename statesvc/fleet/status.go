@@ -39,7 +39,6 @@ type Status struct {
 	URL           string
 	Health        Health
 	Dialect       enginemetrics.Dialect
-	Ranks         int // data-parallel ranks, 0 when the engine did not say
 	BootstrapPort int // of a prefill engine, 0 when it did not say
 	ProbeError    string
 	LoadError     string

@@ -46,6 +46,7 @@ type Pump struct {
 	claims   claims
 	ranks    sync.Map  // kvindex.Owner -> *rank
 	decoders sync.Pool // of *decoding
+	heard    heard     // of any engine's cache
 
 	cancel  context.CancelFunc
 	running sync.WaitGroup

@@ -37,6 +37,7 @@ type workerEntry struct {
 	VersionGroup string         `json:"version_group,omitempty"`
 	Services     []string       `json:"services,omitempty"`
 	Aborts       bool           `json:"aborts,omitempty"` // by rid
+	InputIDs     bool           `json:"input_ids,omitempty"`
 
 	ProbeError    string `json:"probe_error,omitempty"`
 	LoadError     string `json:"load_error,omitempty"`
@@ -87,8 +88,8 @@ func fromStatus(s *fleet.Status) workerEntry {
 	e := workerEntry{
 		ID: w.ID, Address: w.Address, URL: s.URL, Models: w.Models, Adapters: []adapterEntry{},
 		Role: w.Stage.String(), Healthy: w.Healthy, Health: s.Health.String(), Draining: w.Draining,
-		Generation: w.Generation, Recoveries: s.Recoveries, Ranks: s.Ranks, Bootstrap: s.BootstrapPort,
-		VersionGroup: w.Version, Services: w.Services, Aborts: w.Aborts,
+		Generation: w.Generation, Recoveries: s.Recoveries, Ranks: w.Ranks, Bootstrap: s.BootstrapPort,
+		VersionGroup: w.Version, Services: w.Services, Aborts: w.Aborts, InputIDs: w.InputIDs,
 		ProbeError: s.ProbeError, LoadError: s.LoadError, DescribeError: s.DescribeError,
 	}
 	if w.Stage == core.StageNone {

@@ -16,6 +16,7 @@ type EnvoyOptions struct {
 	Name        string
 	Policy      string // of the filter; empty is an Envoy without the filter
 	Source      string // of cache_aware
+	Settings    string // further members of the policy, as JSON: "name": value, ...
 	Concurrency int    // worker threads; 0 is 1
 	Filter      string // module; empty is Parts.Filter
 	// KeepCluster leaves the engines' cluster of an Envoy without the filter as
@@ -61,7 +62,7 @@ func (r *Rig) bootstrap(engines *Engines, o EnvoyOptions, t *Target, admin strin
 		return withoutFilter(config, o.KeepCluster)
 	}
 	var err error
-	if options.State, t.State, err = r.startState(engines); err != nil {
+	if options.State, t.State, err = r.startState(engines, o.Source == "local"); err != nil {
 		return nil, err
 	}
 	t.state = options.State
@@ -73,6 +74,9 @@ func filterConfig(o EnvoyOptions) []byte {
 	policy := fmt.Sprintf(`"type":%q`, o.Policy)
 	if o.Source != "" {
 		policy += fmt.Sprintf(`,"source":%q`, o.Source)
+	}
+	if o.Settings != "" {
+		policy += "," + o.Settings
 	}
 	return fmt.Appendf(nil, `{"version":1,"proxy":"bench","endpoint_mode":"override_host","state":{"cluster":"pointsman_state"},`+
 		`"models":{%q:{"buckets":[{"id":"all","groups":{"plain":{"policy":{%s}}}}]}}}`, engine.Model, policy)

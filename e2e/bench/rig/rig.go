@@ -23,16 +23,18 @@ import (
 type Parts struct {
 	Root string // of the repository
 	// Engines is a program and its arguments that serve engines as
-	// engineproc.Serve does; -n and -interval are appended.
-	Engines  []string
-	State    string // bin/statesvc
-	Filter   string // dist/filter.wasm
-	Envoy    string // binary
-	Nginx    string // binary, looked up in PATH
-	SGLang   string // bin folder of a Python environment with sglang-router
-	VLLM     string // bin folder of a Python environment with vllm-router
-	Scratch  string // folder for configurations
-	Patience time.Duration
+	// engineproc.Serve does; --count and --interval, or cached.Flag, are appended.
+	Engines []string
+	State   string // bin/statesvc
+	Filter  string // dist/filter.wasm
+	Envoy   string // binary
+	Nginx   string // binary, looked up in PATH
+	SGLang  string // bin folder of a Python environment with sglang-router
+	VLLM    string // bin folder of a Python environment with vllm-router
+	// Tokenizer is the folder of the tokenizer of engines with caches.
+	Tokenizer string
+	Scratch   string // folder for configurations
+	Patience  time.Duration
 }
 
 // Rig owns what it started. Close stops all of it.
@@ -82,12 +84,17 @@ func (t *Target) Output() string { return t.proxy.Output() }
 type Engines struct {
 	Addrs []string
 	PID   int
+	// tokenizer is the folder of their model's, where they have caches.
+	tokenizer string
 }
 
 // StartEngines runs n engines in one process.
 func (r *Rig) StartEngines(n int, interval time.Duration) (*Engines, error) {
-	argv := append([]string{}, r.parts.Engines...)
-	argv = append(argv, "--count", strconv.Itoa(n), "--interval", interval.String())
+	return r.startEngines("", "--count", strconv.Itoa(n), "--interval", interval.String())
+}
+
+func (r *Rig) startEngines(tokenizer string, flags ...string) (*Engines, error) {
+	argv := slices.Concat(r.parts.Engines, flags)
 	p, out, err := proc.StartPiped("engines", argv[0], argv[1:], nil)
 	if err != nil {
 		return nil, err
@@ -98,7 +105,7 @@ func (r *Rig) StartEngines(n int, interval time.Duration) (*Engines, error) {
 	if err := json.NewDecoder(out).Decode(&hello); err != nil {
 		return nil, fmt.Errorf("engines: %w: %s", err, p.Output())
 	}
-	return &Engines{Addrs: hello.Addrs, PID: p.PID()}, nil
+	return &Engines{Addrs: hello.Addrs, PID: p.PID(), tokenizer: tokenizer}, nil
 }
 
 // start runs a proxy and waits until it serves.

@@ -10,8 +10,9 @@ import (
 )
 
 // startState runs a state service over the engines with its default settings:
-// it probes every engine and reads its metrics once a second.
-func (r *Rig) startState(engines *Engines) (addr string, p *proc.Process, err error) {
+// it probes every engine and reads its metrics once a second. With prompts it also
+// follows engines' KV events and has their tokenizer; nothing else needs them.
+func (r *Rig) startState(engines *Engines, prompts bool) (addr string, p *proc.Process, err error) {
 	if addr, err = freePort(); err != nil {
 		return "", nil, err
 	}
@@ -19,6 +20,12 @@ func (r *Rig) startState(engines *Engines) (addr string, p *proc.Process, err er
 	fmt.Fprintf(&b, "version: 1\nlisten: %q\nfleet:\n  static:\n", addr)
 	for i, e := range engines.Addrs {
 		fmt.Fprintf(&b, "    - {id: engine-%04d, address: %q, models: [%s], role: plain}\n", i, e, engine.Model)
+	}
+	switch {
+	case !prompts:
+		b.WriteString("kv: {enabled: false}\n")
+	case engines.tokenizer != "":
+		fmt.Fprintf(&b, "tokenize: {models: {%s: {dir: %q, engine: vllm, trust: true}}}\n", engine.Model, engines.tokenizer)
 	}
 	path, err := r.file("state.yaml", []byte(b.String()))
 	if err != nil {

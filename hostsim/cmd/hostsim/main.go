@@ -1,6 +1,6 @@
 // Command hostsim runs filter.wasm without Envoy: as a reverse proxy, with an
-// embedded demo fleet if asked, looks into wasm modules, and turns command lines
-// of sgl-router into configurations.
+// embedded demo fleet if asked, looks into wasm modules, turns command lines of
+// sgl-router into configurations, and those into manifests for proxies.
 package main
 
 import (
@@ -34,6 +34,7 @@ type cli struct {
 	Simulate simulateCmd      `cmd:"" help:"Compare policies on a workload, on a virtual clock."`
 	Inspect  inspectCmd       `cmd:"" help:"Show what a wasm module imports, exports and is."`
 	Convert  convertCmd       `cmd:"" help:"Turn the flags of sgl-router into a filter configuration."`
+	Render   renderCmd        `cmd:"" help:"Write the manifests for a proxy from a filter configuration."`
 	Version  kong.VersionFlag `help:"Print the version and exit."`
 }
 
@@ -54,7 +55,8 @@ Examples:
   hostsim serve --config filter.json --state http://127.0.0.1:9090
   hostsim story e2e/stories/*.story
   hostsim inspect dist/filter.wasm
-  hostsim convert -- --model-id demo --worker-urls http://10.0.0.7:8000`
+  hostsim convert -- --model-id demo --worker-urls http://10.0.0.7:8000
+  hostsim render envoy --config filter.json --state 10.0.0.5:9090 --engine 10.0.0.7:8000`
 
 // usageError is a mistake in the command line.
 type usageError struct{ error }

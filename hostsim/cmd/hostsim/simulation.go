@@ -54,6 +54,7 @@ func (s simulation) run(ctx context.Context, module *hostsim.Module) (*simulate.
 // engines the simulation tells it, on the simulation's clock.
 type simulatedState struct {
 	*server.Server
+	*simulatedIndex
 	board *board.Board
 	clock func() core.Instant
 }
@@ -73,8 +74,10 @@ func newSimulatedState(clock *hostsim.ManualClock, engines int) *simulatedState 
 	}
 	ready := make(chan struct{})
 	close(ready)
-	return &simulatedState{board: b, clock: now, Server: server.New(server.Options{
+	index := newSimulatedIndex(engines)
+	return &simulatedState{board: b, clock: now, simulatedIndex: index, Server: server.New(server.Options{
 		Config: &cfg, Board: b, Fleet: blindFleet(ready), Clock: now, Meter: noMeter{}, Metrics: http.NotFoundHandler(),
+		Prompts:  index.prompts(),
 		Bindings: affinity.NewMemory(affinity.Limits{Bindings: 1 << 16, Bytes: 1 << 30}),
 		Logger:   slog.New(slog.DiscardHandler), Version: version,
 	})}

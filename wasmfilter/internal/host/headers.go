@@ -19,7 +19,8 @@ type Headers struct {
 	Session         string
 	Routing         string
 	TTFT, TPS       string
-	Ranked          bool // the client names a data-parallel rank
+	Subset          *core.Subset // of engines that the request is kept to, nil for none
+	Ranked          bool         // the client names a data-parallel rank
 
 	wanted wanted
 }
@@ -39,6 +40,7 @@ const (
 	wantRouting
 	wantTTFT
 	wantTPS
+	wantSubset
 	wantCount
 )
 
@@ -49,6 +51,7 @@ type wanted struct {
 	byLength [longestName + 1]headerBits // the names of each length; of the longest and longer ones together
 	values   [wantCount]string
 	found    headerBits
+	metadata string // namespace of the host's metadata for a subset hint
 }
 
 // headerBits is a set of wanted headers.
@@ -58,12 +61,15 @@ type headerBits uint16
 // only.
 const longestName = 32
 
-// Want says once which headers a configuration needs.
-func (h *Headers) Want(needs *spec.Needs) {
-	h.wanted = wanted{names: [wantCount]string{
-		":method", ":path", "content-length", "content-encoding", HeaderModel, HeaderEndpoint, HeaderPrefill, HeaderMode,
-		HeaderRank, needs.Session, needs.Routing, needs.TTFT, needs.TPS,
-	}}
+// Want says once which headers a configuration with its defaults needs.
+func (h *Headers) Want(cfg *spec.Config, needs *spec.Needs) {
+	h.wanted = wanted{
+		names: [wantCount]string{
+			":method", ":path", "content-length", "content-encoding", HeaderModel, cfg.EndpointHeader, HeaderPrefill, HeaderMode,
+			HeaderRank, needs.Session, needs.Routing, needs.TTFT, needs.TPS, needs.Subset,
+		},
+		metadata: needs.SubsetMetadata,
+	}
 	for i, name := range h.wanted.names {
 		if name != "" {
 			h.wanted.byLength[min(len(name), longestName)] |= 1 << i
@@ -91,6 +97,20 @@ func (h *Headers) Read() {
 	if w.has(wantLength) {
 		h.ContentLength = core.ReadDigits(w.values[wantLength])
 	}
+	h.Subset = w.subset()
+}
+
+// subset reads the hint that keeps the request to some engines, nil for none.
+func (w *wanted) subset() *core.Subset {
+	if w.metadata != "" {
+		if hint, ok := subsetMetadata(w.metadata); ok {
+			return core.ParseSubset(hint)
+		}
+	}
+	if w.has(wantSubset) {
+		return core.ParseSubset(strings.Clone(w.values[wantSubset]))
+	}
+	return nil
 }
 
 func (w *wanted) has(header int) bool { return w.found>>header&1 != 0 }
@@ -135,4 +155,25 @@ func (h *Headers) StripRouting() {
 			_ = abi.RemoveRequestHeader(h.wanted.names[i])
 		}
 	}
+}
+
+// subsetMetadata reads the hint that a filter before this one left in the host's
+// dynamic metadata. A text comes as it is, a list as pairs whose keys are its texts,
+// which no text of addresses looks like.
+func subsetMetadata(namespace string) (string, bool) {
+	raw, err := abi.Property("metadata\x00filter_metadata\x00" + namespace + "\x00" + spec.SubsetKey)
+	if err != nil {
+		return "", false
+	}
+	list := abi.Pairs(raw)
+	if !list.Valid() {
+		return string(raw), true
+	}
+	var hint strings.Builder
+	list.All(func(address, _ string) bool {
+		hint.WriteString(address)
+		hint.WriteByte(',')
+		return true
+	})
+	return hint.String(), true
 }

@@ -81,11 +81,11 @@ func (p *plugin) start(document []byte) error {
 	p.config, p.clock = cfg, host.NewClock()
 	p.flow = flow.NewContext(cfg, router, members, seed)
 	p.needs = p.flow.Needs()
-	p.headers.Want(&p.needs)
+	p.headers.Want(cfg, &p.needs)
 	if p.receipts = cfg.Receipts == spec.ReceiptsLog; !p.receipts {
 		p.flow.Brief()
 	}
-	p.aborts.configure(cfg.Abort)
+	p.aborts.configure(cfg.Abort, cfg.EndpointHeader)
 	if err := p.connect(views); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/pointsman/pointsman/e2e/bench"
+	"github.com/pointsman/pointsman/e2e/bench/cached"
 	"github.com/pointsman/pointsman/e2e/bench/engine"
 	"github.com/pointsman/pointsman/e2e/bench/rig"
 	"github.com/pointsman/pointsman/e2e/engineproc"
@@ -28,9 +29,9 @@ type cli struct {
 }
 
 type runCmd struct {
-	Sections []string `placeholder:"NAME,..." help:"Sections to measure: ${sections}. Default: all but peers and builds."`
+	Sections []string `placeholder:"NAME,..." help:"Sections to measure: ${sections}. Default: all but builds and those of peers."`
 	Quick    bool     `help:"Two short rounds of few sizes: shows that everything works, not figures to keep."`
-	Peers    bool     `help:"Add the section peers: other routers under the same load."`
+	Peers    bool     `help:"Put other routers under the same load: the sections peers and peerscache, and rows of cacheload and hotprompt."`
 	Builds   []string `placeholder:"FILE,..." help:"Compare the filter with other builds of it: the section builds and no other."`
 	Rounds   int      `default:"15" help:"Rounds of each comparison."`
 	Workers  []int    `help:"Sizes of fleet in the sections requests, builds and memory."`
@@ -44,10 +45,18 @@ type runCmd struct {
 type enginesCmd struct {
 	Count    int           `default:"1" help:"Number of engines."`
 	Interval time.Duration `help:"Time between the chunks of a stream."`
+	Cached   string        `help:"Engines with prefix caches, described in JSON."`
 }
 
 // Run serves engines.
 func (c *enginesCmd) Run(ctx context.Context) error {
+	if c.Cached != "" {
+		s, err := cached.Start(c.Cached)
+		if err != nil {
+			return err
+		}
+		return engineproc.Serve(ctx, s, os.Stdout)
+	}
 	s, err := engine.Start(engine.Config{Engines: c.Count, Interval: c.Interval})
 	if err != nil {
 		return err
@@ -63,7 +72,7 @@ func (c *runCmd) Run(ctx context.Context) error {
 	}
 	o := bench.Options{
 		Parts: parts, Rounds: c.Rounds, Scale: 1, Workers: c.Workers, Bodies: c.Bodies, Builds: c.Builds,
-		Command: "make bench", Progress: os.Stderr,
+		Peers: c.Peers, Command: "make bench", Progress: os.Stderr,
 	}
 	if c.Quick {
 		o = bench.Quick(o)
@@ -78,7 +87,7 @@ func (c *runCmd) sections() []string {
 	if len(c.Builds) > 0 {
 		return []string{"builds"}
 	}
-	return slices.DeleteFunc(bench.Sections(), func(name string) bool { return name == "builds" || name == "peers" && !c.Peers })
+	return slices.DeleteFunc(bench.Sections(), func(name string) bool { return name == "builds" || strings.HasPrefix(name, "peers") && !c.Peers })
 }
 
 func (c *runCmd) parts() (rig.Parts, error) {
@@ -101,7 +110,8 @@ func (c *runCmd) parts() (rig.Parts, error) {
 	envoy, err := envoytest.FindBinary(root, c.Envoy)
 	return rig.Parts{
 		Root: root, Engines: []string{self, "engines"}, State: state, Filter: filter, Envoy: envoy,
-		SGLang: filepath.Join(root, ".venv-peers-sglang", "bin"), VLLM: filepath.Join(root, ".venv-peers-vllm", "bin"),
+		Tokenizer: filepath.Join(root, ".tokenizers", "qwen3"),
+		SGLang:    filepath.Join(root, ".venv-peers-sglang", "bin"), VLLM: filepath.Join(root, ".venv-peers-vllm", "bin"),
 	}, err
 }
 
