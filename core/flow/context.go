@@ -258,12 +258,15 @@ const (
 func (r *Request) begin(c *Context) {
 	r.ctx, r.phase, r.dialect, r.deadline = c, phaseNew, chat.DialectNone, 0
 	r.received, r.length = core.Count{}, core.Count{}
-	r.model, r.session, r.routing, r.source = "", "", "", ""
+	r.model, r.session, r.routing, r.source, r.subset = "", "", "", "", nil
 	r.ttft, r.tps = target[uint64]{}, target[float64]{}
 	r.charge = fleet.Charge{}
-	r.named, r.spares, r.sent = [1 + maxSpares]*core.Worker{}, 0, nil
-	r.defaults, r.inserts = Insertion{}, [2]Insertion{}
-	r.rid, r.walk, r.bucket = rid{}, walk{}, core.BucketRequest{}
+	r.spares, r.sent = 0, nil
+	clear(r.named[:])
+	r.defaults = Insertion{}
+	clear(r.inserts[:])
+	r.rid, r.ids, r.ranked = rid{}, inputIDs{}, false
+	r.walk, r.bucket = walk{}, core.BucketRequest{}
 	r.ordinal, r.memo, r.path, r.learned = 0, nil, nil, false
 	r.match, r.mark, r.credited = history.Match{}, history.Mark{}, history.Mark{}
 	r.effects = r.effects[:0]

@@ -107,6 +107,7 @@ type Summary struct {
 func (s *Summary) Reset() {
 	s.Model, s.Input, s.Source, s.Peak, s.TTFT, s.TPS, s.Code = "", 0, SourceEstimate, core.Count{}, core.Count{}, 0, ""
 	s.Chosen, s.Bucket, s.Reason, s.Matched, s.Prefix = "", "", core.ReasonNone, core.Count{}, Prefix{}
+	s.Rank, s.RankBy = core.Count{}, RankByPrefix
 	s.ordered, s.tried, s.listed, s.considered, s.detail = 0, 0, 0, 0, nil
 }
 
