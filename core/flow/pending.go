@@ -13,6 +13,7 @@ import (
 // of those events is asked, here or elsewhere, on top of what that says.
 type pending struct {
 	table  *history.Pending
+	ranks  sentRanks
 	looked *Request     // whose prompt the table looked up last
 	at     core.Instant // of that lookup
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/statesvc/enginemetrics"
+	"github.com/pointsman/pointsman/statesvc/fleet/claims"
 )
 
 // Health is what the probes say of an engine.
@@ -44,6 +45,7 @@ type Status struct {
 	// says that its hashes are of pairs of tokens.
 	BlockSize     int
 	Bigram        bool
+	Said          claims.Worker // the word of all sources
 	ProbeError    string
 	LoadError     string
 	DescribeError string

@@ -126,6 +126,7 @@ func measured(t *testing.T) *telemetry.Telemetry {
 	require.NoError(t, m.AddTokenizers(tokenizers{}))
 	require.NoError(t, m.AddRemote(remote{}))
 	require.NoError(t, m.AddServing(answers{}))
+	require.NoError(t, m.AddDiscovery(sources{}))
 	m.Request("sync", 200, 2*time.Millisecond)
 	return m
 }
@@ -144,7 +145,7 @@ func TestTelemetry_exposition(t *testing.T) {
 	kept := ours[:0]
 	for _, line := range ours {
 		if !strings.Contains(line, "duration_seconds") && !strings.Contains(line, "state_kv_") && !strings.Contains(line, "native_load") && !strings.Contains(line, "state_tokens_") &&
-			!strings.Contains(line, "state_remote_") && !strings.Contains(line, "state_indexer_") {
+			!strings.Contains(line, "state_discovery_") && !strings.Contains(line, "state_remote_") && !strings.Contains(line, "state_indexer_") {
 			kept = append(kept, line)
 		}
 	}
