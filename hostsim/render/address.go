@@ -43,3 +43,22 @@ func ParseAddress(text string) (Address, error) {
 	}
 	return a, nil
 }
+
+// ReadAddress reads the host:port of a flag or a setting, and refuses what is none.
+func ReadAddress(path, text string, refused *Refusals) (Address, bool) {
+	a, err := ParseAddress(text)
+	if err != nil {
+		refused.Add(path, "an address like 10.0.0.7:8000", "%q %v", text, err)
+	}
+	return a, err == nil
+}
+
+// ReadListen is ReadAddress of where a proxy listens, which is an IP address.
+func ReadListen(path, text string, refused *Refusals) (Address, bool) {
+	a, ok := ReadAddress(path, text, refused)
+	if ok && !a.Literal() {
+		refused.Add(path, "an address like 0.0.0.0:8080", "%q is a name, and proxies listen on IP addresses", text)
+		return Address{}, false
+	}
+	return a, ok
+}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v3"
 )
 
 // File is a rendered file. Its YAML may hold several documents.
@@ -44,7 +44,7 @@ func Template(source string, data any) ([]byte, error) {
 // types that they stand for. Keys that stand twice are an error.
 func Documents(text []byte) ([]json.RawMessage, error) {
 	var documents []json.RawMessage
-	dec := yaml.NewDecoder(bytes.NewReader(text), yaml.DisallowUnknownField())
+	dec := yaml.NewDecoder(bytes.NewReader(text))
 	for {
 		var doc any
 		err := dec.Decode(&doc)
