@@ -75,6 +75,11 @@ envoy: build wasm .venv-envoy-$(ENVOY)/installed ## Run the demo behind a real E
 ENVOY_GATEWAY_VERSION := v1.9.1
 ENVOY_GATEWAY_TOOLS := bin/egctl-$(ENVOY_GATEWAY_VERSION) bin/envoy-gateway-$(ENVOY_GATEWAY_VERSION)
 
+.PHONY: e2e-istio
+e2e-istio: .venv-envoy-1.40.0/installed ## Send requests through what Istio makes of the rendered manifests (builds Istio's generator once)
+	cd e2e/istio && go vet . && go test -count 1 .
+	go test -tags istio -count 1 -timeout 20m ./e2e -run TestIstio_
+
 .PHONY: e2e-envoy-gateway
 e2e-envoy-gateway: $(ENVOY_GATEWAY_TOOLS) .venv-envoy-1.40.0/installed ## Send requests through Envoy Gateway's translator and Envoy Gateway itself (builds both once: 6 minutes)
 	EGCTL=$(CURDIR)/bin/egctl-$(ENVOY_GATEWAY_VERSION) ENVOY_GATEWAY=$(CURDIR)/bin/envoy-gateway-$(ENVOY_GATEWAY_VERSION) \

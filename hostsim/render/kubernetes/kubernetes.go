@@ -70,6 +70,10 @@ discovery:
     namespace: %s
     # Of the Services of the engines: EndpointSlices have the labels of their Service.
     selector: app=engine
+tokenize:
+  # Engines count prompts, for buckets with bounds and for cache_aware, until
+  # tokenize.models names a tokenizer.
+  ask_engines: true
 shutdown:
   # Answered as not ready for so long, until proxies have looked the name up again.
   drain_ms: 10000
