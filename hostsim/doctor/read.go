@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/pointsman/pointsman/hostsim/doctor/tree"
@@ -26,6 +27,18 @@ type manifest struct {
 	name      string
 	namespace string
 	spec      tree.At
+}
+
+// assign gives the routes of the Gateway API to Istio, where manifests of Istio are there
+// and none of Envoy Gateway.
+func (r *reading) assign() {
+	own := func(o manifest) bool {
+		return strings.HasPrefix(o.at.Get("apiVersion").Text(), "gateway.envoyproxy.io/")
+	}
+	if len(r.istio) == 0 || slices.ContainsFunc(r.gateway, own) {
+		return
+	}
+	r.istio, r.gateway = append(r.istio, r.gateway...), nil
 }
 
 func (o *manifest) namespaceOrDefault() string {

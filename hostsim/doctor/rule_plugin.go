@@ -90,6 +90,18 @@ func pluginRules() []Rule {
 			},
 		},
 		{
+			Name: "server-mode", Severity: Error, Looks: "a WasmPlugin for inbound listeners, with a state service or aborts",
+			Why: "callouts of such a plugin cannot reach outbound clusters: each one fails at once", Source: "peers.md 7", Fix: "leave match out, and select the gateway's pods",
+			check: func(m *model, report reporter) {
+				m.eachPlugin(func(_ *proxy, f *filter) {
+					c := f.plugin.config
+					if f.plugin.serverAt.Exists() && c != nil && c.spec != nil && (c.spec.State != nil || c.spec.Abort != nil) {
+						report(f.plugin.serverAt, "the plugin is for inbound listeners")
+					}
+				})
+			},
+		},
+		{
 			Name: "vm-id", Severity: Warning, Looks: "several listeners whose filters have different vm_ids, with a policy that goes by history",
 			Why: "contexts share what they know of prompts by vm_id: each listener then learns alone", Source: "design section 5b", Fix: "give them one vm_id", check: vmIDs,
 		},
