@@ -194,7 +194,6 @@ type filterConfig struct {
 	at       tree.At
 	spec     *spec.Config // nil when it is refused
 	problems spec.Problems
-	alone    bool // a file of its own
 }
 
 type virtualHost struct {

@@ -62,8 +62,8 @@ func unknownCluster(m *model, report reporter) {
 // lacks reports whether a proxy is known not to have a cluster. A control plane makes
 // clusters of services that are not here: those of Istio are told by their host.
 func (p *proxy) lacks(name string) bool {
-	if p.cluster(name) != nil {
-		return false
+	if p.cluster(name) != nil || p.complete {
+		return p.cluster(name) == nil
 	}
 	switch p.host {
 	case hostIstio:
@@ -77,5 +77,5 @@ func (p *proxy) lacks(name string) bool {
 		return !found || slices.ContainsFunc(p.clusters, func(c *cluster) bool { return strings.HasPrefix(c.name, route+"/rule/") })
 	case hostEnvoy:
 	}
-	return p.complete
+	return false
 }

@@ -20,7 +20,7 @@ type jsonReader struct {
 
 func readJSON(data []byte) ([]Document, error) {
 	if len(data) > MaxJSON {
-		return nil, fmt.Errorf("is %d bytes of JSON; doctor reads up to %d: dump less, as /config_dump?resource=dynamic_active_clusters does", len(data), MaxJSON)
+		return nil, fmt.Errorf("is more than %d bytes of JSON, which is what doctor reads; dump less, as /config_dump?resource=dynamic_active_clusters does", MaxJSON)
 	}
 	r := &jsonReader{data: data, dec: json.NewDecoder(bytes.NewReader(data)), line: 1}
 	r.dec.UseNumber()

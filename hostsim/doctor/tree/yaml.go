@@ -13,7 +13,7 @@ import (
 
 func readYAML(data []byte) ([]Document, error) {
 	if len(data) > MaxYAML {
-		return nil, fmt.Errorf("is %d bytes of YAML; doctor reads up to %d: split it", len(data), MaxYAML)
+		return nil, fmt.Errorf("is more than %d bytes of YAML, which is what doctor reads; split it", MaxYAML)
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var documents []Document
