@@ -64,15 +64,22 @@ func TestDPRanks_always(t *testing.T) {
 	}
 }
 
-// Of ranks that hold as much the one with fewer requests in flight is told.
+// A burst with one new prefix is computed by one rank. Of ranks that hold as much the one
+// with fewer requests in flight is told.
 func TestDPRanks_share_what_they_hold(t *testing.T) {
+	models := strings.Replace(cachePolicy(""), `{"buckets"`, `{"dp_ranks": "always", "buckets"`, 1)
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
 			engines := caching(fakes.VLLM, 1)
 			engines[0].Ranks = 2
-			r := newRig(t, h, setup{engines: engines, filter: cachePolicy(""), service: asking, state: patient})
+			r := newRig(t, h, setup{engines: engines, filter: models, service: asking, state: patient})
 			r.awaitWorkers()
 			r.awaitLookups()
+			r.fleet.Reset()
+			r.burst(8, prefixOf("cold", 1))
+			require.Len(t, r.toldRanks()[r.engine(0).Name()], 1)
+			r.awaitInflight(0)
+
 			system := prefixOf("shared", 1)
 			for rank := range 2 { // both ranks compute it
 				header := jsonHeader()

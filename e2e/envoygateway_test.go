@@ -110,6 +110,26 @@ func TestEnvoyGateway_translates(t *testing.T) {
 	require.Contains(t, fmt.Sprint(at(t, x.bootstrap, "statsConfig", "statsTags")), "_outcome=")
 }
 
+// The shipped manifests, which name a Service, are what Envoy Gateway's CRDs allow.
+func TestEnvoyGateway_shipped(t *testing.T) {
+	var files []render.File
+	for _, name := range []string{"gateway.yaml", "route.yaml", "policies.yaml", "patches.yaml"} {
+		text, err := os.ReadFile("../configs/envoy-gateway/" + name)
+		require.NoError(t, err)
+		files = append(files, render.File{Name: name, Text: text})
+	}
+	const service = `
+apiVersion: v1
+kind: Service
+metadata: {name: engines, namespace: pointsman}
+spec:
+  clusterIP: 10.96.0.7
+  ports: [{port: 8000, targetPort: 8000, protocol: TCP}]`
+	require.Contains(t, translate(t, files, service).listeners, gatewayListener)
+	engines := translate(t, withoutExtension(t, files), service).clusters[gatewayEngines]
+	require.Contains(t, fmt.Sprint(at(t, engines, "loadBalancingPolicy")), "header:x-pointsman-endpoint")
+}
+
 // withoutExtension leaves out the EnvoyExtensionPolicy.
 func withoutExtension(t *testing.T, files []render.File) []render.File {
 	t.Helper()
@@ -176,41 +196,9 @@ func TestEnvoyGateway_routes(t *testing.T) {
 	r.url, r.log = r.envoy.URL(), r.envoy.Log
 	r.awaitModels()
 
-	for range 20 {
-		a := r.chat("b", 100)
-		require.Equal(t, http.StatusOK, a.status, a.body)
-		require.Equal(t, r.engine(2).Name(), a.engine(), "the only engine of model b")
-		require.NotEqual(t, r.engine(2).Name(), r.chat("a", 100).engine())
-	}
-	large := r.chat("b", 32<<20-1024)
-	require.Equal(t, http.StatusOK, large.status, "%.300s", large.body)
-	require.Equal(t, r.engine(2).Name(), large.engine())
-	over := r.chat("b", 33<<20)
-	require.Equal(t, http.StatusRequestEntityTooLarge, over.status)
-	require.Equal(t, "payload_too_large", over.code(), "the filter's own answer, not Envoy's")
-	require.Equal(t, "model_not_found", r.chat("c", 10).code())
-
+	r.requireGatewayRoutes()
 	page, err := r.envoy.Prometheus()
 	require.NoError(t, err)
 	require.Regexp(t, `(?m)^pointsman_requests_total\{(.*,)?outcome="routed".*\} \d+$`, page)
 	require.NotContains(t, page, "pointsman_header_only_latched_total")
-}
-
-// Engines never see the routing headers, and clients cannot set them.
-func TestEnvoyGateway_headers(t *testing.T) {
-	r, files := gatewayRig(t, gatewayModels)
-	x := translate(t, withoutExtension(t, files), standIn(t, fmt.Sprintf(gatewayFilter, gatewayModels), module.Module(t)))
-	addr, admin := envoytest.FreePort(t), envoytest.FreePort(t)
-	r.envoy = envoytest.StartBare(t, r.host.version, x.standalone(t, gatewayListener, addr, admin), addr, admin)
-	r.url, r.log = r.envoy.URL(), r.envoy.Log
-	r.awaitModels()
-	header := jsonHeader()
-	header.Set("X-Pointsman-Endpoint", r.engine(0).Addr())
-	a := r.do(http.MethodPost, "/v1/chat/completions", header, strings.NewReader(chatBody("b", 100)))
-	require.Equal(t, r.engine(2).Name(), a.engine())
-	for _, seen := range r.engine(2).Requests() {
-		for name := range seen.Header {
-			require.NotContains(t, strings.ToLower(name), "pointsman-endpoint")
-		}
-	}
 }

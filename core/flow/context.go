@@ -212,6 +212,7 @@ type Request struct {
 	rid      rid
 	ids      inputIDs     // of a chat, into the body
 	ranked   bool         // its engine is always told a data-parallel rank
+	ahead    uint64       // blocks of the prompt that the engine was sent just before
 	inserts  [3]Insertion // all of them
 	spares   int          // of named, beside the chosen one
 	receipt  receipt.Summary

@@ -39,6 +39,7 @@ func (r *Request) dispatch(now core.Instant, chosen *bucket.Bucket, picked bucke
 	r.receipt.Rank, r.receipt.RankBy = r.chooseRank(&pick)
 	if r.receipt.Rank.Known {
 		r.ctx.Fleet.ChargeRank(&r.charge, r.receipt.Rank.N)
+		r.noteRank(now)
 	}
 	r.nameRequest(pick.Worker)
 	r.forwardInputIDs()

@@ -34,7 +34,7 @@ const maxTurns = 8
 type past struct {
 	table  *history.Table
 	outbox history.Outbox
-	shelf  Shelf // nil for none
+	shelf  Shelf  // nil for none
 	words  []word // that wait for the shelf
 	atOnce bool   // no word waits: ticks are too far apart
 	turns  []int

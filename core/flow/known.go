@@ -43,7 +43,7 @@ func (r *Request) known(pick *core.Pick) (p receipt.Prefix) {
 	}
 	if r.expects(l) {
 		r.lookAhead()
-		if r.pendingDepth(l, pick.Worker) > told {
+		if r.ahead = r.pendingDepth(l, pick.Worker); r.ahead > told {
 			p.Certainty = receipt.CertaintyPending
 		}
 	}

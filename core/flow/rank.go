@@ -7,6 +7,7 @@ import (
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/policy"
 	"github.com/pointsman/pointsman/core/receipt"
+	"github.com/pointsman/pointsman/core/wire"
 )
 
 // chooseRank gives the data-parallel rank of the chosen engine that is to compute the
@@ -31,7 +32,8 @@ func (r *Request) chooseRank(pick *core.Pick) (rank core.Count, by receipt.RankB
 }
 
 // rankOfPrefix gives a rank that holds the prefix the engine was chosen for, of several
-// the one with fewest requests in flight. Only then a rank is worth naming: all prompts
+// the one with fewest requests in flight; or that was sent it a moment ago, where that is
+// far more than any holds. Only then a rank is worth naming: all prompts
 // begin alike somehow, and would all go to the rank that computed the first of them. A
 // spare engine that gets the request in its place is told the same rank.
 func (r *Request) rankOfPrefix(pick *core.Pick) core.Count {
@@ -43,6 +45,9 @@ func (r *Request) rankOfPrefix(pick *core.Pick) core.Count {
 		return core.Count{}
 	}
 	d := r.memo.lookups[at].of(pick.Worker.ID)
+	if rank := r.rankOfPending(d, pick.Worker); rank.Known {
+		return rank
+	}
 	switch {
 	case d == nil:
 		return core.Count{}
@@ -50,6 +55,16 @@ func (r *Request) rankOfPrefix(pick *core.Pick) core.Count {
 		return r.ctx.Fleet.LeastRank(pick.Worker, d.Ranks, r.ctx.seed)
 	}
 	return d.Rank
+}
+
+// rankOfPending gives the rank of an engine that was sent the prompt a moment ago. What is
+// sent is measured by bytes, so it goes before what is known only where it is more than
+// twice as much.
+func (r *Request) rankOfPending(d *wire.Depth, w *core.Worker) core.Count {
+	if r.receipt.Prefix.Certainty != receipt.CertaintyPending || d != nil && r.ahead/2 <= d.Blocks {
+		return core.Count{}
+	}
+	return r.ctx.pending.ranks.find(w, r.path, r.bucket.Now)
 }
 
 // rankKey is what keeps a request on one rank: its routing key, else its session.

@@ -6,7 +6,9 @@ import (
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/fleet"
+	"github.com/pointsman/pointsman/core/history"
 	"github.com/pointsman/pointsman/core/receipt"
+	"github.com/pointsman/pointsman/core/spec"
 	"github.com/pointsman/pointsman/core/wire"
 	"github.com/stretchr/testify/require"
 )
@@ -135,7 +137,7 @@ func TestRank_order(t *testing.T) {
 	r, _ := m.goes(short(), l)
 	require.Equal(t, core.Known(5), r.Receipt().Rank)
 	require.Contains(t, r.Receipt().Describe(), " by local, rank 5 [")
-	r, _ = m.goes(newTalk(3), miss)
+	r, _ = m.goes((&talk{}).add("system", say(8000, "others")), miss)
 	require.Contains(t, r.Receipt().Describe(), " by load [")
 
 	r, ev := m.NewRequest(), m.headers()
@@ -158,4 +160,63 @@ func TestRank_moves_with_the_charge(t *testing.T) {
 	require.Equal(t, uint64(1), m.Fleet.RankInflight(to, rank.N))
 	r.Step(&Event{Kind: EventDone, Now: m.now, Upstream: to.Address})
 	require.Zero(t, m.Fleet.RankInflight(to, rank.N))
+}
+
+// What was sent to a rank a moment ago counts as held there: a burst with one new prefix
+// is computed by one rank of one engine. A longer common part goes before a later one, and
+// what is over counts no more.
+func TestRank_of_what_is_pending(t *testing.T) {
+	members := `"models":{"m":{"dp_ranks":"always","buckets":[{"id":"all","groups":{"plain":{"policy":{"type":"cache_aware"}}}}]}}`
+	m := remembering(t, members, ranked(4, 4)...)
+	first, id := m.goes(short(), miss)
+	require.Equal(t, receipt.RankByLoad, first.Receipt().RankBy)
+	want := first.Receipt().Rank
+	for i := range 7 {
+		r, to := m.goes((&talk{}).add("system", say(8000, "rules")).add("user", fmt.Sprint("q", i)), miss)
+		require.Equal(t, id, to)
+		require.Equal(t, want, r.Receipt().Rank)
+		require.Equal(t, receipt.RankByPrefix, r.Receipt().RankBy)
+	}
+	require.Equal(t, uint64(8), m.Fleet.RankInflight(m.Fleet.Member(id), want.N))
+
+	known := hit(wire.Depth{Worker: id, Blocks: 100, Rank: core.Known((want.N + 1) % 4)})
+	r, _ := m.goes((&talk{}).add("system", say(8000, "rules")).add("user", "another"), known)
+	require.Equal(t, want, r.Receipt().Rank, "far more was sent than is known")
+	known = hit(wire.Depth{Worker: id, Blocks: 1600, Rank: core.Known((want.N + 1) % 4)})
+	r, _ = m.goes(short(), known)
+	require.Equal(t, (want.N+1)%4, r.Receipt().Rank.N, "about as much is")
+
+	m.now += core.Instant(spec.DefaultPending)
+	r, _ = m.goes(short(), miss)
+	require.Equal(t, receipt.RankByLoad, r.Receipt().RankBy, "its time is over")
+}
+
+func TestSentRanks(t *testing.T) {
+	path := func(texts ...string) *history.Path {
+		p := &history.Path{}
+		p.Reset(&history.Namespace{Model: "m"})
+		for _, text := range texts {
+			p.Message(text, false)
+		}
+		return p
+	}
+	var s sentRanks
+	a, b := &core.Worker{ID: "a"}, &core.Worker{ID: "b"}
+	require.False(t, s.find(a, path("one"), 0).Known)
+	s.enter(a, 1, path("one", "two", "three"), 10)
+	s.enter(a, 2, path("one", "other"), 10)
+	s.enter(b, 3, path("one", "two"), 10)
+	require.Equal(t, core.Known(1), s.find(a, path("one", "two", "four"), 9), "more in common")
+	require.Equal(t, core.Known(2), s.find(a, path("one", "new"), 9), "the later one")
+	require.Equal(t, core.Known(3), s.find(b, path("one", "two", "three"), 9))
+	require.False(t, s.find(a, path("two"), 9).Known)
+	require.False(t, s.find(a, path("one"), 10).Known, "its time is over")
+	require.False(t, s.find(&core.Worker{ID: "a"}, path("one"), 9).Known, "another life of the engine")
+	for i := range 10 * maxSentRanks {
+		s.enter(b, uint64(i%4), path(fmt.Sprint("prompt ", i)), 10)
+	}
+	require.Len(t, s.ring, maxSentRanks)
+	require.False(t, s.find(a, path("one"), 9).Known, "forgotten for newer ones")
+	require.Equal(t, core.Known(uint64((10*maxSentRanks-1)%4)), s.find(b, path(fmt.Sprint("prompt ", 10*maxSentRanks-1)), 9))
+	require.Equal(t, core.Known(0), s.find(b, path(fmt.Sprint("prompt ", 9*maxSentRanks)), 9), "the oldest that is kept")
 }

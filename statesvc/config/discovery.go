@@ -263,3 +263,20 @@ func (w *Worker) Stage() core.Stage {
 	stage, _ := core.ParseStage(w.Role)
 	return stage
 }
+
+// Problems checks what is said of a worker, apart from its address.
+func (w *Worker) Problems(maxStringBytes int) Problems {
+	var p Problems
+	w.check("", maxStringBytes, &p)
+	for i := range p {
+		p[i].Path = strings.TrimPrefix(p[i].Path, ".")
+	}
+	return p
+}
+
+// OnlyHTTP reports whether registrations are the only source of workers.
+func (c *Config) OnlyHTTP() bool {
+	d := c.Discovery
+	d.HTTP = HTTPDiscovery{}
+	return c.Discovery.HTTP.Enabled && len(c.Fleet.Static) == 0 && !d.Any()
+}

@@ -24,7 +24,7 @@ func Read(path string, getenv func(string) string) (*Config, error) {
 // configuration names, so that its problems are told together with the others. look
 // gets what could be read, which other problems may be about.
 func Examine(path string, getenv func(string) string, look func(*Config) Problems) (*Config, error) {
-	data, err := readFile(path)
+	data, err := ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
@@ -38,7 +38,8 @@ func Examine(path string, getenv func(string) string, look func(*Config) Problem
 	return cfg, nil
 }
 
-func readFile(path string) ([]byte, error) {
+// ReadFile reads a file up to one byte more than any parser here takes.
+func ReadFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

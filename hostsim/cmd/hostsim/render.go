@@ -14,8 +14,8 @@ import (
 type renderCmd struct {
 	Envoy        renderEnvoyCmd        `cmd:"" help:"A complete bootstrap for Envoy."`
 	Istio        renderIstioCmd        `cmd:"" help:"Manifests for an Istio gateway."`
-	EnvoyGateway renderEnvoyGatewayCmd `cmd:"" help:"Manifests for Envoy Gateway."`
 	Kubernetes   renderKubernetesCmd   `cmd:"" help:"The state service for a Kubernetes cluster."`
+	EnvoyGateway renderEnvoyGatewayCmd `cmd:"" help:"Manifests for Envoy Gateway."`
 }
 
 // Help says where output goes, with examples.

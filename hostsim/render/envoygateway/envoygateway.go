@@ -28,7 +28,6 @@ type manifests struct {
 	RequestTimeout uint64 // seconds
 	Retry          bool
 	Listener       string
-	WasmFilter     string
 	EngineCluster  string
 	State          *state
 }

@@ -111,7 +111,7 @@ func TestRender(t *testing.T) {
 
 	patch := object[egv1a1.EnvoyPatchPolicy](t, objects, "EnvoyPatchPolicy")
 	require.Len(t, patch.Spec.JSONPatches, 4)
-	require.Contains(t, *patch.Spec.JSONPatches[0].Operation.JSONPath, "'envoy.filters.http.wasm/envoyextensionpolicy/pointsman/pointsman/wasm/0'")
+	require.Contains(t, *patch.Spec.JSONPatches[0].Operation.JSONPath, "config.name=='"+*wasm.Name+"'")
 	require.Equal(t, "httproute/pointsman/pointsman/rule/0", patch.Spec.JSONPatches[2].Name)
 	require.Contains(t, string(patch.Spec.JSONPatches[3].Operation.Value.Raw), "pointsman-state.pointsman.svc.cluster.local")
 }

@@ -51,7 +51,6 @@ func read(in *render.Input) (*manifests, error) {
 	m.RequestTimeout = max(requestTime, body+timeMargin)
 	m.StreamIdle = max(streamIdle, body+timeMargin)
 	m.Listener = m.Namespace + "/pointsman/http"
-	m.WasmFilter = "envoy.filters.http.wasm/envoyextensionpolicy/" + m.Namespace + "/pointsman/wasm/0"
 	m.EngineCluster = "httproute/" + m.Namespace + "/pointsman/rule/0"
 	m.engines(in, &refused)
 	m.state(in, &refused)

@@ -111,7 +111,7 @@ func TestRender_references(t *testing.T) {
 	binding := objects[rbacv1.RoleBinding](t, files, "RoleBinding")[0]
 	require.Equal(t, role.Name, binding.RoleRef.Name)
 	require.Equal(t, rbacv1.Subject{Kind: "ServiceAccount", Name: account.Name, Namespace: "inference"}, binding.Subjects[0])
-	require.Equal(t, []rbacv1.PolicyRule{{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: []string{"get", "list", "watch"}}}, role.Rules)
+	require.Equal(t, []rbacv1.PolicyRule{{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: []string{"list", "watch"}}}, role.Rules)
 
 	maps := objects[corev1.ConfigMap](t, files, "ConfigMap")
 	require.Len(t, maps, 2)
