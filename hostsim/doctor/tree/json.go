@@ -101,7 +101,7 @@ func (r *jsonReader) list(n *Node, path string, depth int) error {
 
 func (r *jsonReader) object(n *Node, path string, depth int) error {
 	n.Kind = Map
-	index := map[string]bool{}
+	var keys keySet
 	for r.dec.More() {
 		token, err := r.dec.Token()
 		if err != nil {
@@ -113,7 +113,7 @@ func (r *jsonReader) object(n *Node, path string, depth int) error {
 		if err != nil {
 			return err
 		}
-		r.put(n, path, key, line, value, index)
+		r.put(n, path, key, line, value, &keys)
 	}
 	_, err := r.dec.Token()
 	return err
