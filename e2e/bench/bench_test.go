@@ -84,8 +84,10 @@ func options(t *testing.T) bench.Options {
 	require.NoError(t, err)
 	t.Setenv(asEngines, "1")
 	return bench.Options{
-		Parts: rig.Parts{Root: root, Engines: []string{os.Args[0], "engines"}, State: state, Filter: module.Module(t), Envoy: envoy,
-			Tokenizer: filepath.Join(root, ".tokenizers", "qwen3")},
+		Parts: rig.Parts{
+			Root: root, Engines: []string{os.Args[0], "engines"}, State: state, Filter: module.Module(t), Envoy: envoy,
+			Tokenizer: filepath.Join(root, ".tokenizers", "qwen3"),
+		},
 		Rounds: 1, Scale: 0.01, Workers: []int{4}, Bodies: []int{4 << 10}, Command: "make bench",
 	}
 }
