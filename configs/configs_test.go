@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pointsman/pointsman/configs"
@@ -40,6 +41,19 @@ func TestStateServices(t *testing.T) {
 		_, err = config.Parse(text, func(string) string { return "" })
 		require.NoError(t, err, name)
 	}
+}
+
+// The configuration in the kustomize base is one that the state service takes.
+func TestKubernetes(t *testing.T) {
+	text, err := os.ReadFile("kubernetes/base/configmap.yaml")
+	require.NoError(t, err)
+	var configMap struct {
+		Data map[string]string `yaml:"data"`
+	}
+	require.NoError(t, yaml.Unmarshal(text, &configMap))
+	cfg, err := config.Parse([]byte(configMap.Data["statesvc.yaml"]), func(string) string { return "" })
+	require.NoError(t, err)
+	require.True(t, cfg.Discovery.Kubernetes.Enabled)
 }
 
 // Every label of the filter's metrics is taken out of their names by the bootstraps.

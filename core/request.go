@@ -17,6 +17,8 @@ type BucketRequest struct {
 	// its prompt. Empty when it was not seen. Valid during the selection only.
 	Prompt string
 
+	// Subset are the only engines that may be candidates, nil for any.
+	Subset *Subset
 	// Excluded engines are no candidates: the request has failed on them, or has
 	// them as earlier choices.
 	Excluded []*Worker

@@ -82,6 +82,8 @@ type Worker struct {
 	Healthy    bool   // the health probe's last word
 	Draining   bool   // takes no new requests
 	Aborts     bool   // ends a request whose rid it is told (engine-selection.md 13.2)
+	Ranks      int    // data-parallel ranks; 0 when nobody knows how many
+	InputIDs   bool   // takes the prompt of a chat as token ids beside its messages (engine-selection.md 12.5)
 
 	// Slot is the worker's row in the fleet that owns it. It makes observation
 	// look-ups constant time; it carries no meaning outside that fleet.

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// What the index answers stands in the receipt, with its source and how sure it is.
+// What the index answers stands in the receipt, with its source, how old and how sure it is.
 // Unavailable is no miss and is counted apart; a query that the source refuses is an
 // error.
 func TestCache_answers_reach_receipts_and_counters(t *testing.T) {
@@ -43,6 +43,8 @@ func TestCache_answers_reach_receipts_and_counters(t *testing.T) {
 				{holder(&wirepb.Depth{}), "chose engine-1 by cache_candidate of 2, holding 1512 tokens by local [", "cache_candidate"},
 				{holder(&wirepb.Depth{Uncertain: true}), " tokens by local, uncertain [", "cache_candidate"},
 				{&wirepb.Lookup{Source: "local", Outcome: wirepb.LookupOutcome_LOOKUP_MISS, Blocks: 2000}, " by no_cache_candidate of 2, holding 0 tokens by local [", "no_cache_candidate"},
+				{holder(&wirepb.Depth{AgeMs: proto.Uint64(40), Rank: proto.Uint32(0)}), " tokens by local, 40 ms old, rank 0 [", "cache_candidate"},
+				{&wirepb.Lookup{Source: "local", Outcome: wirepb.LookupOutcome_LOOKUP_MISS, Blocks: 2000, AgeMs: proto.Uint64(7)}, ", holding 0 tokens by local, 7 ms old [", "no_cache_candidate"},
 				{&wirepb.Lookup{Source: "local", Detail: "overloaded"}, ` by cache_unavailable of 2, local unavailable: "overloaded" [`, "cache_unavailable"},
 				{nil, ` by cache_unavailable of 2, local unavailable: "the state service gave no answer" [`, "cache_unavailable"},
 			} {

@@ -80,7 +80,9 @@ type setup struct {
 	noState       bool   // the state service is not started
 	noHeaderPause bool
 	concurrency   int
-	seed          uint64 // of hostsim's random numbers
+	seed          uint64           // of hostsim's random numbers
+	endpoint      string           // the endpoint header, if not the default one
+	before        []map[string]any // HTTP filters in front of ours, on Envoy
 }
 
 // newRig starts everything and waits until the proxy routes.
@@ -117,6 +119,7 @@ func (r *rig) startEnvoy(s setup, filter string) {
 	r.envoy = envoytest.Start(r.t, envoytest.Options{
 		Version: r.host.version, Bootstrap: r.host.bootstrap, Module: module.Module(r.t), Filter: []byte(filter),
 		State: r.state.addr, Engines: r.fleet.Addrs(), NoHeaderPause: s.noHeaderPause, Concurrency: s.concurrency,
+		EndpointHeader: s.endpoint, Before: s.before,
 	})
 	r.url, r.log = r.envoy.URL(), r.envoy.Log
 }
@@ -130,6 +133,9 @@ func (r *rig) hostsimConfig(s setup, filter string, addrs []string, state string
 	engines := hostsim.Cluster{
 		Name: "engines", Mode: hostsim.OverrideHost, Endpoints: addrs, EndpointHeader: "x-pointsman-endpoint", Retries: 2,
 		StripHeaders: []string{"x-pointsman-prefill", "x-pointsman-mode", "x-pointsman-model"},
+	}
+	if s.endpoint != "" {
+		engines.EndpointHeader = s.endpoint
 	}
 	if r.host.bootstrap == envoytest.OriginalDst {
 		engines.Mode, engines.Endpoints, engines.Retries = hostsim.OriginalDst, nil, 0

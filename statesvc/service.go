@@ -1,5 +1,5 @@
 // Package statesvc assembles the state service from its parts and owns the
-// order in which they start and stop: board, sweeper, fleet, pump, tokenizers, listener; back in
+// order in which they start and stop: board, sweeper, fleet, sources of engines, pump, tokenizers, listener; back in
 // the other direction. It is what cmd/statesvc runs and what a demo embeds.
 package statesvc
 
@@ -21,6 +21,7 @@ import (
 	"github.com/pointsman/pointsman/statesvc/board"
 	"github.com/pointsman/pointsman/statesvc/config"
 	"github.com/pointsman/pointsman/statesvc/fleet"
+	"github.com/pointsman/pointsman/statesvc/fleet/register"
 	"github.com/pointsman/pointsman/statesvc/gauges"
 	"github.com/pointsman/pointsman/statesvc/prompts"
 	"github.com/pointsman/pointsman/statesvc/pump"
@@ -35,6 +36,8 @@ type Options struct {
 	Logger   *slog.Logger   // default: discard
 	Version  string         // shown to people; default "unknown"
 	Resolver fleet.Resolver // default: the system's
+	// Kubernetes makes the source of discovery.kubernetes; without one it is refused.
+	Kubernetes KubernetesSource
 }
 
 // Service is one state service. Start and Stop are called once each; the other
@@ -46,6 +49,9 @@ type Service struct {
 	board    *board.Board
 	bindings *affinity.Memory
 	fleet    *fleet.Fleet
+	leaving  *departures
+	sources  []Source
+	registry *register.Registry // nil: workers cannot be changed over HTTP
 	pump     *pump.Pump
 	tokens   *tokenizers.Keeper
 	server   *server.Server
@@ -85,9 +91,15 @@ func New(cfg *config.Config, opts Options) (*Service, error) {
 		Freshness:  cfg.Load.FreshnessMillis.Instants(),
 		Tombstones: cfg.Sync.Tombstones,
 	})
+	s.leaving = newDepartures(s.board, s.bindings, opts.Logger)
 	s.fleet = fleet.New(fleet.Options{
-		Config: cfg, Sink: s.board, Clock: clock, Logger: opts.Logger, Resolver: opts.Resolver,
+		Config: cfg, Sink: s.leaving, Clock: clock, Logger: opts.Logger, Resolver: opts.Resolver, Await: awaited(&cfg.Discovery),
 	})
+	more, err := s.openDiscovery(&opts)
+	if err != nil {
+		return nil, err
+	}
+	problems = append(problems, more...)
 	if s.pump, err = newPump(cfg, s, opts.Logger); err != nil {
 		return nil, err
 	}
@@ -96,16 +108,21 @@ func New(cfg *config.Config, opts Options) (*Service, error) {
 	}
 	meter, err := telemetry.New(opts.Version, s.board, s.fleet, s.bindings)
 	if err == nil {
-		err = errors.Join(meter.AddIndex(s.pump), meter.AddTokenizers(s.tokens))
+		err = errors.Join(meter.AddIndex(s.pump), meter.AddTokenizers(s.tokens), meter.AddDiscovery(s.fleet))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	answers := prompts.New(prompts.Options{Tokenizer: s.tokens, Index: s.pump, Engines: s.tokens, Logger: opts.Logger})
-	s.server = server.New(server.Options{
+	options := server.Options{
 		Config: cfg, Board: s.board, Fleet: s.fleet, Bindings: s.bindings, Prompts: answers, Index: s.pump, Clock: clock, Meter: meter, Metrics: meter.Handler(),
 		Logger: opts.Logger, TLS: certificate, Version: opts.Version,
-	})
+	}
+	if s.registry != nil {
+		options.Registry = s.registry
+	}
+	s.server = server.New(options)
+	s.leaving.history = s.server
 	return s, nil
 }
 
@@ -134,6 +151,7 @@ func (s *Service) openTokenizers(problems config.Problems) (*tokenizers.Keeper, 
 // may have other problems.
 func Check(cfg *config.Config) config.Problems {
 	_, problems := loadTLS(cfg.TLS)
+	problems = append(problems, checkDiscovery(cfg)...)
 	return append(problems, tokenizers.Check(cfg.Tokenize)...)
 }
 
@@ -192,7 +210,9 @@ func (s *Service) Start(ctx context.Context) error {
 	s.cancel = cancel
 	s.running.Go(func() { s.sweep(background) })
 	s.running.Go(func() { s.expire(background) })
+	s.running.Go(func() { s.leaving.run(background) })
 	s.fleet.Start()
+	s.startDiscovery()
 	s.pump.Start()
 	s.tokens.Start()
 	s.running.Go(func() {
@@ -200,7 +220,7 @@ func (s *Service) Start(ctx context.Context) error {
 			s.failed <- fmt.Errorf("serve: %w", err)
 		}
 	})
-	s.log.Info("state service listens", "address", listener.Addr().String(), "tls", s.cfg.TLS.Enabled(), "token", s.cfg.Token != "", "workers", len(s.cfg.Fleet.Static))
+	s.log.Info("state service listens", "address", listener.Addr().String(), "tls", s.cfg.TLS.Enabled(), "token", s.cfg.Token != "", "workers", len(s.cfg.Fleet.Static), "sources", s.describeSources())
 	return nil
 }
 
@@ -286,6 +306,7 @@ func (s *Service) Stop(ctx context.Context) error {
 	err := s.server.Stop(ctx)
 	s.tokens.Stop()
 	s.pump.Stop()
+	s.stopDiscovery()
 	s.fleet.Stop()
 	s.cancel()
 	s.running.Wait()

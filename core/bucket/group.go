@@ -55,11 +55,20 @@ func (g *EngineGroup) choose(candidates []*core.Worker, bucket string, req *core
 	if err != nil {
 		return core.Pick{}, g.locate(bucket, err)
 	}
-	// Identity, not ID: an engine that was replaced keeps its ID (invariant I1).
-	if !slices.Contains(candidates, pick.Worker) {
+	if !among(candidates, pick.Worker) {
 		return core.Pick{}, g.locate(bucket, fmt.Errorf("%s: %w", g.policy.Name(), core.ErrOutsideCandidates))
 	}
 	return pick, nil
+}
+
+// among reports whether an engine is one of the candidates: by identity, not ID, for
+// an engine that was replaced keeps its ID (invariant I1). Where all of a fleet are
+// candidates it stands at its slot.
+func among(candidates []*core.Worker, w *core.Worker) bool {
+	if w != nil && w.Slot >= 0 && w.Slot < len(candidates) && candidates[w.Slot] == w {
+		return true
+	}
+	return slices.Contains(candidates, w)
 }
 
 func (g *EngineGroup) missing(bucket string) error {
@@ -82,6 +91,9 @@ func (g *EngineGroup) filter(registry Registry, bucket string, req *core.BucketR
 	}
 	if req.Placed != nil {
 		g.admitDraining(registry, members.workers, req.Placed.Placed(bucket, g.Stage()), req.Now)
+	}
+	if req.Subset != nil {
+		g.keep(req.Subset.Allows)
 	}
 	if len(req.Excluded) > 0 {
 		g.keep(func(w *core.Worker) bool { return !slices.Contains(req.Excluded, w) })

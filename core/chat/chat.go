@@ -23,6 +23,7 @@ type Facts struct {
 	// a bounded length.
 	Prompt string
 	Lead   int    // bytes of Prompt that are the system prompt a body keeps apart
+	Ends   []int  // of the prompt's elements, for Parts: memory of the Ends that PeekWith was given; nil when not known
 	Tools  string // JSON text of the tools, which templates put before the prompt; a part of the body
 	// Template is the JSON texts of what else a chat template reads, one after the
 	// other; a part of the body when it is one.
@@ -56,16 +57,16 @@ func refuse(message string) error { return &Error{Message: message} }
 // Peek reads the facts of a body, in one pass over it: that it is a JSON object,
 // and the members of its top level. Errors are of type *Error and mean status
 // 400.
-func Peek(body string, dialect Dialect) (Facts, error) { return PeekFields(body, dialect, nil) }
+func Peek(body string, dialect Dialect) (Facts, error) { return PeekWith(body, dialect, nil, nil) }
 
-// PeekFields is Peek, and in the same pass it notes what the body has of fields.
-// With nil it looks for none.
-func PeekFields(body string, dialect Dialect, fields *Fields) (Facts, error) {
+// PeekWith is Peek, and in the same pass it notes what the body has of fields and
+// where the elements of its prompt end. With nil it looks for none.
+func PeekWith(body string, dialect Dialect, fields *Fields, ends *Ends) (Facts, error) {
 	r := reader{dialect: dialect, fields: fields, facts: Facts{Bytes: uint64(len(body)), Batch: 1, Choices: core.Known(1)}}
 	if dialect == DialectNone {
 		return r.facts, refuse("this path is not routed")
 	}
-	s := scanner{text: body}
+	s := scanner{text: body, ends: ends}
 	if s.next() != '{' {
 		return r.facts, refuse("the request body must be a JSON object")
 	}
@@ -121,7 +122,6 @@ type reader struct {
 func (r *reader) read(s *scanner) (err error) {
 	s.object(func(key, raw string) bool {
 		r.members++
-		key = plainKey(key)
 		m := r.dialect.memberOf(key)
 		if m < memberOnce && r.seen[m] {
 			err = refuse(strconv.Quote(key) + " stands twice in the request body")
@@ -134,6 +134,9 @@ func (r *reader) read(s *scanner) (err error) {
 			}
 		case memberPrompt:
 			r.prompt = raw
+			if s.ends != nil {
+				r.facts.Ends = s.ends.keep()
+			}
 		case memberLead:
 			r.lead = raw
 		case memberIDs:
@@ -168,14 +171,7 @@ func joined(texts, next string) string {
 }
 
 // plainKey takes the escapes out of a key as it stands in the body.
-func plainKey(key string) string {
-	for i := range len(key) {
-		if key[i] == '\\' {
-			return gjson.Parse(`"` + key + `"`).Str
-		}
-	}
-	return key
-}
+func plainKey(key string) string { return gjson.Parse(`"` + key + `"`).Str }
 
 // take reads a member that is neither a prompt nor a group of members.
 func (r *reader) take(m member, key, raw string) error {
@@ -264,7 +260,7 @@ const keepLead = 1 << 20
 func (r *reader) concludePrompt() {
 	f := &r.facts
 	if f.Prompt = r.prompt; isNull(r.prompt) && !isNull(r.ids) {
-		f.Prompt = r.ids
+		f.Prompt, f.Ends = r.ids, nil
 	}
 	if !isNull(r.lead) {
 		lead := r.lead[:min(len(r.lead), keepLead)]

@@ -61,7 +61,7 @@ func userOf(metadata string) (user string) {
 	}
 	s := scanner{text: metadata}
 	s.object(func(key, raw string) bool {
-		if plainKey(key) == "user_id" {
+		if key == "user_id" {
 			user = raw
 		}
 		return true

@@ -33,7 +33,7 @@ func inEach(members string) map[Dialect]string {
 	}
 }
 
-func TestPeekFields(t *testing.T) {
+func TestPeekWith_fields(t *testing.T) {
 	long := strings.Repeat("x", maxMetadata)
 	for name, tc := range map[string]struct {
 		members string
@@ -54,7 +54,7 @@ func TestPeekFields(t *testing.T) {
 		for d, body := range inEach(tc.members) {
 			t.Run(fmt.Sprint(name, "/", d), func(t *testing.T) {
 				var f Fields
-				facts, err := PeekFields(body, d, &f)
+				facts, err := PeekWith(body, d, &f, nil)
 				require.NoError(t, err)
 				var got [FieldCount]string
 				for i := range FieldCount {
@@ -70,12 +70,12 @@ func TestPeekFields(t *testing.T) {
 }
 
 // The pass itself keeps nothing, whether or not fields are looked for.
-func TestPeekFields_allocations(t *testing.T) {
+func TestPeekWith_allocations(t *testing.T) {
 	const body = `{"messages":[{"role":"user","content":"x"}],"user":"a","metadata":{"user_id":"b"},"model":"m"}`
 	var f Fields
 	for name, fields := range map[string]*Fields{"off": nil, "on": &f} {
 		n := testing.AllocsPerRun(100, func() {
-			if _, err := PeekFields(body, DialectChat, fields); err != nil {
+			if _, err := PeekWith(body, DialectChat, fields, nil); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -84,14 +84,14 @@ func TestPeekFields_allocations(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() { _ = f.Value(FieldUser) + f.Value(FieldSessionID) }))
 }
 
-func FuzzPeekFields(f *testing.F) {
+func FuzzPeekWith_fields(f *testing.F) {
 	for _, s := range bodies() {
 		f.Add(s)
 	}
 	f.Add(`{"model":"m","user":"\ud800","metadata":{"user_id":"x"}}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		var fields Fields
-		if _, err := PeekFields(body, DialectChat, &fields); err != nil {
+		if _, err := PeekWith(body, DialectChat, &fields, nil); err != nil {
 			return
 		}
 		for i := range FieldCount {

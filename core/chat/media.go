@@ -63,7 +63,7 @@ func each(raw string, visit func(key, value string)) {
 	}
 	s := scanner{text: raw}
 	s.object(func(key, value string) bool {
-		visit(plainKey(key), value)
+		visit(key, value)
 		return true
 	})
 }

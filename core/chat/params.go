@@ -72,7 +72,6 @@ func readParamsObject(raw string, offset int) (p params, err error) {
 	members, seen := 0, false
 	s.object(func(key, value string) bool {
 		members++
-		key = plainKey(key)
 		if p.values.Note(key, value) || key != "max_new_tokens" {
 			return true
 		}

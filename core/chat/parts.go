@@ -17,13 +17,37 @@ type Part struct {
 	Answer bool
 }
 
-// Parts calls visit with the pieces of a prompt: Facts.Prompt and Facts.Lead of a
-// body that Peek has read, or as much of them as was kept.
-func Parts(prompt string, lead int, visit func(Part)) {
+// Parts calls visit with the pieces of a prompt: Facts.Prompt, Lead and Ends of a
+// body that was read, or as much of the prompt as was kept. Without ends it reads
+// the prompt again.
+func Parts(prompt string, lead int, ends []int, visit func(Part)) {
 	if lead > 0 {
 		visit(Part{Text: prompt[:lead], Whole: true})
 		prompt = prompt[lead:]
 	}
+	if ends == nil {
+		scanParts(prompt, visit)
+		return
+	}
+	done := 0
+	for _, end := range ends {
+		start := max(done, len("["))
+		for start < len(prompt) && (prompt[start] <= ' ' || prompt[start] == ',') {
+			start++
+		}
+		if end > len(prompt) || prompt[start] != '{' {
+			break // it was cut, or holds other things than messages
+		}
+		visit(Part{Text: prompt[done:end], Whole: true, Answer: isAnswer(prompt[start:end])})
+		done = end
+	}
+	if done < len(prompt) && (done == 0 || done != ends[len(ends)-1]) {
+		visit(Part{Text: prompt[done:]})
+	}
+}
+
+// scanParts is Parts of a prompt of which nothing else is known.
+func scanParts(prompt string, visit func(Part)) {
 	s := scanner{text: prompt}
 	done := 0
 	if s.next() == '[' {

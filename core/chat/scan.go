@@ -30,10 +30,12 @@ type scanner struct {
 	objects [maxDepth / 64]uint64 // a bit for each level: object or array
 	data    uint64                // bytes of base64 data: strings
 	fault   fault
+	escaped bool  // the last string has escapes
+	ends    *Ends // of the elements of members that are lists; nil when nobody asks
 }
 
 // object calls visit with each member of the object that is the whole text: the
-// key as it stands between its quotes, and the text of the value. It stops when
+// key, its escapes taken out, and the text of the value. It stops when
 // visit returns false, and reports whether all of the text was an object.
 func (s *scanner) object(visit func(key, value string) bool) bool {
 	if s.next() != '{' {
@@ -49,8 +51,14 @@ func (s *scanner) object(visit func(key, value string) bool) bool {
 		if !ok {
 			return s.fail()
 		}
+		if s.escaped {
+			key = plainKey(key)
+		}
 		s.space()
 		start := s.at
+		if s.ends != nil {
+			s.ends.begin(start)
+		}
 		if !s.value() {
 			return s.fail()
 		}
@@ -185,6 +193,9 @@ func (s *scanner) begin() (opened, ok bool) {
 func (s *scanner) rest(base int) (more, ok bool) {
 	for s.depth > base {
 		object := s.inObject()
+		if s.ends != nil && s.depth == 1 && !object {
+			s.ends.note(s.at)
+		}
 		switch c := s.next(); {
 		case c == ',' && object:
 			s.at++
@@ -236,6 +247,7 @@ func (s *scanner) prose() bool {
 
 // str reads a string from its opening quote on.
 func (s *scanner) str() bool {
+	s.escaped = false
 	i := s.at + 1
 	for i = plain(s.text, i); i < len(s.text); i = plain(s.text, i) {
 		switch s.text[i] {
@@ -248,6 +260,7 @@ func (s *scanner) str() bool {
 				return false
 			}
 			i += n
+			s.escaped = true
 		default:
 			return false // a control character
 		}
@@ -256,19 +269,20 @@ func (s *scanner) str() bool {
 }
 
 // stride is how many bytes plain looks at together.
-const stride = 32
+const stride = 64
 
 // plain gives the index of the first character from i on that is a quote, a
 // backslash or a control character, or the length of the text.
 func plain(text string, i int) int {
 	for ; i+stride <= len(text); i += stride {
 		b := text[i : i+stride]
-		if special(word(b[:8]))|special(word(b[8:16]))|special(word(b[16:24]))|special(word(b[24:])) != 0 {
+		first := marks(word(b[:8])) | marks(word(b[8:16])) | marks(word(b[16:24])) | marks(word(b[24:32]))
+		if (first|marks(word(b[32:40]))|marks(word(b[40:48]))|marks(word(b[48:56]))|marks(word(b[56:])))&highs != 0 {
 			break
 		}
 	}
 	for ; i+8 <= len(text); i += 8 {
-		if found := special(word(text[i : i+8])); found != 0 {
+		if found := marks(word(text[i:i+8])) & highs; found != 0 {
 			return i + bits.TrailingZeros64(found)/8
 		}
 	}
@@ -287,21 +301,24 @@ func word(b string) uint64 {
 		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
 }
 
-// special marks the high bit of bytes that are a quote, a backslash or a control
-// character. Marks above the lowest one may be wrong, the lowest is right.
+// highs are the high bits of eight bytes.
+const highs = 0x8080808080808080
+
+// marks sets the high bit of bytes that are a quote, a backslash or a control
+// character. Marks above the lowest one may be wrong, the lowest is right; other
+// bits mean nothing.
 //
 // A byte below n is one that borrows when n is taken from it, and had no high bit
 // before. Turning bit 1 around makes the quote one of the bytes below '!' and
 // keeps the control characters there, so that one subtraction finds both.
-func special(w uint64) uint64 {
+func marks(w uint64) uint64 {
 	const (
-		ones  = 0x0101010101010101
-		highs = 0x8080808080808080
-		turn  = '"' ^ ' '
+		ones = 0x0101010101010101
+		turn = '"' ^ ' '
 	)
 	quoteOrControl := (w ^ ones*turn) - ones*'!'
 	backslash := (w ^ ones*'\\') - ones
-	return (quoteOrControl | backslash) &^ w & highs
+	return (quoteOrControl | backslash) &^ w
 }
 
 // escape gives the length of the escape sequence at the beginning of the text, 0

@@ -53,7 +53,7 @@ func members(text string) (list []string, ok bool, why fault) {
 // membersByLibrary reads it with gjson, keys as they stand.
 func membersByLibrary(text string) (list []string) {
 	gjson.Parse(text).ForEach(func(key, value gjson.Result) bool {
-		list = append(list, key.Raw[1:len(key.Raw)-1], value.Raw)
+		list = append(list, key.Str, value.Raw)
 		return true
 	})
 	return list

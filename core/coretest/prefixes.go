@@ -32,7 +32,7 @@ func (p *Prefixes) Hold(address string, blocks uint64) {
 func (p *Prefixes) Drop() { clear(p.depths) }
 
 // Lookup gives the answer.
-func (p *Prefixes) Lookup(source string, _ *core.PickRequest) policy.Lookup {
+func (p *Prefixes) Lookup(source string, _ uint64, _ *core.PickRequest) policy.Lookup {
 	p.lookups = append(p.lookups, source)
 	return p.Answer
 }

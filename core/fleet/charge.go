@@ -12,9 +12,10 @@ type Charge struct {
 	row        *row
 	id         core.WorkerID
 	ticket     breaker.Ticket
-	probe      bool // it is the one probe of a half-open breaker
-	succeeded  bool // the answer began well; whether it ended well is open
-	settled    bool // the breaker has its outcome
+	probe      bool   // it is the one probe of a half-open breaker
+	succeeded  bool   // the answer began well; whether it ended well is open
+	settled    bool   // the breaker has its outcome
+	rank       uint32 // data-parallel rank and one, 0 when none is known
 	at         core.Instant
 	next, prev *Charge // newest first
 }
@@ -71,6 +72,7 @@ func (r *row) hold(c *Charge, now core.Instant) {
 // breaker that refuses it is not asked twice. False means that the new engine is
 // nil or not a member and that nothing is held.
 func (f *Fleet) Move(c *Charge, to *core.Worker, now core.Instant) bool {
+	rank := c.rank
 	f.Unanswered(c, now)
 	f.Release(c, EndCut, now)
 	if to == nil || f.at(to) == nil {
@@ -79,6 +81,9 @@ func (f *Fleet) Move(c *Charge, to *core.Worker, now core.Instant) bool {
 	if !f.Charge(c, to, now) {
 		f.at(to).hold(c, now)
 		c.settled = true
+	}
+	if rank != 0 { // the host sends it on with the same headers
+		f.ChargeRank(c, uint64(rank-1))
 	}
 	return true
 }
@@ -158,6 +163,7 @@ func (f *Fleet) Release(c *Charge, end End, now core.Instant) {
 	} else {
 		r.open = c.next
 	}
+	c.releaseRank()
 	r.own--
 	if c.at >= r.reportAt {
 		r.since--

@@ -48,9 +48,11 @@ type row struct {
 	generation uint64 // last known one, 0 when none was
 	breaker    breaker.Breaker
 	recoveries uint64
-	own        uint64 // open charges of this context
-	since      uint64 // those taken at or after reportAt
-	others     uint64 // in-flight of other contexts at the last reply
+	own        uint64   // open charges of this context
+	since      uint64   // those taken at or after reportAt
+	others     uint64   // in-flight of other contexts at the last reply
+	ranks      []uint32 // those of own that are on a known rank, by it
+	turn       uint64   // choices among ranks so far
 	open       *Charge
 	report     core.LoadReport
 	reportAt   core.Instant

@@ -152,6 +152,7 @@ func (f *Fleet) applyMembers(reply *wire.SyncReply) (changed bool) {
 		f.put(core.Worker{
 			ID: w.ID, Address: w.Address, Models: w.Models, Adapters: w.Adapters, Stage: w.Stage, Version: w.Version,
 			Services: w.Services, Generation: w.Generation, Healthy: w.Healthy, Draining: w.Draining, Aborts: w.Aborts,
+			Ranks: int(w.Ranks), InputIDs: w.InputIDs,
 		}, w.Recoveries)
 	}
 	return changed
@@ -179,6 +180,9 @@ func same(r *row, w *wire.Worker) bool {
 	o := r.worker
 	if o.Address != w.Address || o.Stage != w.Stage || o.Generation != w.Generation ||
 		o.Version != w.Version || o.Healthy != w.Healthy || o.Draining != w.Draining || o.Aborts != w.Aborts || r.recoveries != w.Recoveries {
+		return false
+	}
+	if o.Ranks != int(w.Ranks) || o.InputIDs != w.InputIDs {
 		return false
 	}
 	return slices.Equal(o.Models, w.Models) && slices.Equal(o.Services, w.Services) && slices.Equal(o.Adapters, w.Adapters)

@@ -73,6 +73,8 @@ func TestApply_keeps_the_object_of_an_unchanged_worker(t *testing.T) {
 		"adapter base": func(w *wire.Worker) { w.Adapters = []core.Adapter{{Name: "lora", Base: "n"}} },
 		"services":     func(w *wire.Worker) { w.Services = []string{"prod/chat"} },
 		"aborts":       func(w *wire.Worker) { w.Aborts = true },
+		"ranks":        func(w *wire.Worker) { w.Ranks = 2 },
+		"input ids":    func(w *wire.Worker) { w.InputIDs = true },
 		"stage":        func(w *wire.Worker) { w.Stage = core.StageDecode },
 		"generation":   func(w *wire.Worker) { w.Generation = 9 },
 		"healthy":      func(w *wire.Worker) { w.Healthy = false },

@@ -1,8 +1,10 @@
 package flow
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
+	"slices"
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/chat"
@@ -40,26 +42,35 @@ func (r *Request) nameRequest(w *core.Worker) {
 	r.rid.name = hex.EncodeToString(raw[:])
 }
 
-// splice has the host put what the body must be given into it: a rid, and sampling
-// parameters.
+// splice has the host put what the body must be given into it: a rid, sampling
+// parameters and token ids, where they meet in this order (engine-selection.md 12.4).
 func (r *Request) splice() {
 	list := r.inserts[:0]
 	if r.rid.name != "" {
 		place := r.rid.room.place
 		list = append(list, Insertion{place.At, place.Text(`"rid":"` + r.rid.name + `"`)})
 	}
-	if r.defaults.Text != "" {
-		list = append(list, r.defaults)
+	for _, in := range [...]*Insertion{&r.defaults, &r.ids.added} {
+		if in.Text != "" {
+			list = append(list, *in)
+		}
 	}
-	switch {
-	case len(list) == 0:
+	if len(list) == 0 {
 		return
-	case len(list) == 2 && list[1].At < list[0].At: // before a rid that outdoes a null
-		list[0], list[1] = list[1], list[0]
-	case len(list) == 2 && list[1].At == list[0].At && r.rid.room.place == (chat.Place{At: list[0].At}):
-		list[0].Text += "," // the object is empty, and each would be its first member
+	}
+	if len(list) > 1 && r.rid.name != "" {
+		r.placeRid(list)
 	}
 	r.effects = append(r.effects, Effect{Kind: EffectSplice, Insertions: list})
+}
+
+// placeRid puts a rid, the first of several texts, where it belongs among them: it
+// stands at the end of a body where it outdoes a null.
+func (r *Request) placeRid(list []Insertion) {
+	if list[1].At == list[0].At && r.rid.room.place == (chat.Place{At: list[0].At}) {
+		list[0].Text += "," // the object is empty, and each would be its first member
+	}
+	slices.SortStableFunc(list, func(a, b Insertion) int { return cmp.Compare(a.At, b.At) })
 }
 
 // noteAnswer notes whether the engine is done with the request before its stream

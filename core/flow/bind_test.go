@@ -271,7 +271,7 @@ func TestViews_between_picks(t *testing.T) {
 	s.plain("all", 100, "e0")
 	_, _ = s.ask("alice")
 	require.Equal(t, policy.Binding{}, s.views.Binding(policy.Scope{Model: "m", Bucket: "all", Stage: core.StagePlain, Key: "alice"}))
-	require.Equal(t, policy.LookupUnavailable, s.views.Lookup("local", nil).Outcome)
+	require.Equal(t, policy.LookupUnavailable, s.views.Lookup("local", 0, nil).Outcome)
 	require.Zero(t, s.views.Depth("local", &core.Worker{ID: "e0"}))
 }
 

@@ -33,7 +33,7 @@ func (r *Request) onBody(ev *Event) {
 		r.refuseTooLarge()
 		return
 	}
-	facts, err := chat.PeekFields(ev.Body, r.dialect, r.ctx.fieldsWanted())
+	facts, err := chat.PeekWith(ev.Body, r.dialect, r.ctx.fieldsWanted(), r.ctx.endsWanted())
 	if err != nil {
 		r.noteUnrouted(facts.Model)
 		r.refuse(CodeBadRequest, err.Error())
@@ -55,7 +55,7 @@ func (r *Request) onBody(ev *Event) {
 	}
 	r.route(ev.Now, ask{
 		model: facts.Model, input: input, output: facts.Output, peak: peak, prompt: facts.Prompt, size: facts.Bytes,
-		lead: facts.Lead, tools: facts.Tools, template: facts.Template, salt: facts.Salt,
+		lead: facts.Lead, ends: facts.Ends, tools: facts.Tools, template: facts.Template, salt: facts.Salt,
 		adapter: facts.Adapter, parameters: parametersOf(r.dialect, &facts),
 	})
 }

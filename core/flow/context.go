@@ -43,8 +43,10 @@ type Context struct {
 
 	fleetBy core.Instant // until when requests wait for the first fleet; 0 before any did
 
+	headers                      spec.Needs   // the headers that requests bring
 	sessionFields, routingFields []chat.Field // of bodies, that hold keys
 	fields                       chat.Fields  // of the body being read
+	ends                         chat.Ends    // likewise
 
 	brief bool // see Brief
 
@@ -70,7 +72,8 @@ func NewContext(cfg *spec.Config, router *spec.Router, members *fleet.Fleet, see
 		seed:        seed,
 		routeTo:     router.Route,
 	}
-	c.sessionFields, c.routingFields = router.Needs().SessionFields, router.Needs().RoutingFields
+	c.headers = router.Needs()
+	c.sessionFields, c.routingFields = c.headers.SessionFields, c.headers.RoutingFields
 	c.UseState(State{})
 	if router.Needs().History {
 		c.past = &past{table: history.New(0)}
@@ -144,6 +147,7 @@ const maxPooled = 256
 // recycle takes a finished request back. What its effects carried is let go of.
 func (c *Context) recycle(r *Request) {
 	r.dropEffects()
+	r.ids, r.inserts = inputIDs{}, [len(r.inserts)]Insertion{}
 	if r.memo != nil {
 		r.memo.forget()
 	}
@@ -200,12 +204,16 @@ type Request struct {
 	routing  string       // routing key
 	ttft     target[uint64]
 	tps      target[float64]
+	subset   *core.Subset // that the request is kept to; nil for none
 
 	charge   fleet.Charge
 	named    [1 + maxSpares]*core.Worker // engines in the endpoint header, in order
 	defaults Insertion                   // of sampling parameters, into the body
 	rid      rid
-	inserts  [2]Insertion // all of them
+	ids      inputIDs     // of a chat, into the body
+	ranked   bool         // its engine is always told a data-parallel rank
+	ahead    uint64       // blocks of the prompt that the engine was sent just before
+	inserts  [3]Insertion // all of them
 	spares   int          // of named, beside the chosen one
 	receipt  receipt.Summary
 	bucket   core.BucketRequest

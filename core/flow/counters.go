@@ -53,12 +53,13 @@ const (
 	FailedInflight
 	FailedFault // what a person must look into
 	firstAnswer
-	firstPick  = firstAnswer + Counter(codeCount)
-	firstCache = firstPick + Counter(core.ReasonCount)
-	firstGuard = firstCache + Counter(core.CacheDecisionCount)
-	firstField = firstGuard + Counter(core.GuardVerdictCount)
+	firstPick     = firstAnswer + Counter(codeCount)
+	firstCache    = firstPick + Counter(core.ReasonCount)
+	firstGuard    = firstCache + Counter(core.CacheDecisionCount)
+	firstField    = firstGuard + Counter(core.GuardVerdictCount)
+	firstInputIDs = firstField + Counter(sampling.FieldCount)
 	// CounterCount is the number of counters.
-	CounterCount = firstField + Counter(sampling.FieldCount)
+	CounterCount = firstInputIDs + Counter(idsOutcomeCount)
 )
 
 // Name is the counter's metric name. Labels are written into it the way the
@@ -67,6 +68,8 @@ func (c Counter) Name() string {
 	switch {
 	case c >= CounterCount:
 		return "pointsman_unknown_total"
+	case c >= firstInputIDs:
+		return "pointsman_input_ids_total_outcome=" + idsOutcome(c-firstInputIDs).String()
 	case c >= firstField:
 		return "pointsman_sampling_violations_total_field=" + sampling.Field(c-firstField).String()
 	case c >= firstGuard:

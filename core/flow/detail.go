@@ -42,6 +42,8 @@ func (r *Request) absence(g *bucket.EngineGroup, w *core.Worker) string {
 		return "is down"
 	case w.Draining:
 		return "drains"
+	case !r.bucket.Subset.Allows(w):
+		return "is not among those the request is kept to"
 	case slices.Contains(r.bucket.Excluded, w):
 		return "was tried"
 	case !r.ctx.Fleet.Available(w, r.bucket.Now):

@@ -5,7 +5,6 @@ import (
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/bucket"
-	"github.com/pointsman/pointsman/core/policy"
 	"github.com/pointsman/pointsman/core/receipt"
 )
 
@@ -37,11 +36,15 @@ func (r *Request) dispatch(now core.Instant, chosen *bucket.Bucket, picked bucke
 	if r.ctx.retry {
 		r.chooseSpares(chosen)
 	}
+	r.receipt.Rank, r.receipt.RankBy = r.chooseRank(&pick)
+	if r.receipt.Rank.Known {
+		r.ctx.Fleet.ChargeRank(&r.charge, r.receipt.Rank.N)
+		r.noteRank(now)
+	}
 	r.nameRequest(pick.Worker)
+	r.forwardInputIDs()
 	r.splice()
-	r.effects = append(r.effects, Effect{
-		Kind: EffectRoute, Endpoint: r.endpoint(), Rank: r.receipt.Prefix.Rank, OwnsRank: r.receipt.Prefix.Source == policy.DefaultPrefixSource,
-	})
+	r.effects = append(r.effects, Effect{Kind: EffectRoute, Endpoint: r.endpoint(), Rank: r.receipt.Rank, OwnsRank: r.ownsRank()})
 	r.emit(EffectContinue)
 	r.emit(EffectReceipt)
 }

@@ -38,6 +38,8 @@ type Event struct {
 	// Values of the headers that Context.Needs names, empty when absent.
 	SessionHeader, RoutingHeader string
 	TTFTHeader, TPSHeader        string
+	// Subset is the hint that keeps the request to some engines; nil when there is none.
+	Subset *core.Subset
 
 	// EventHeaders and EventTick: bytes of the request the host has received,
 	// headers included; unknown when the host cannot tell.

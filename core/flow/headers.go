@@ -31,7 +31,8 @@ func (r *Request) onHeaders(ev *Event) {
 	}
 	r.length, r.model = ev.ContentLength, ev.ModelHeader
 	r.session, r.routing = policy.BoundKey(ev.SessionHeader), policy.BoundKey(ev.RoutingHeader)
-	r.ttft, r.tps = readTTFT(ev.TTFTHeader), readTPS(ev.TPSHeader)
+	r.ttft, r.tps = readTTFT(ev.TTFTHeader), r.ctx.readRate(ev.TPSHeader)
+	r.subset = ev.Subset
 	if r.ctx.headerOnly {
 		r.routeByHeaders(ev)
 		return

@@ -2,6 +2,8 @@ package flow
 
 import (
 	"cmp"
+	"math"
+	"math/bits"
 	"strings"
 
 	"github.com/pointsman/pointsman/core"
@@ -32,15 +34,61 @@ const maxTurns = 8
 type past struct {
 	table  *history.Table
 	outbox history.Outbox
-	shelf  Shelf // nil for none
+	shelf  Shelf  // nil for none
+	words  []word // that wait for the shelf
+	atOnce bool   // no word waits: ticks are too far apart
 	turns  []int
 	looked *Request // whose prompt the table looked up last
+	least  uint64   // bytes that it asked for then
 }
 
-// UseShelf lets the context share what it sent where with others of its proxy.
-func (c *Context) UseShelf(s Shelf) {
+// word is what the shelf is told of one request.
+type word struct {
+	tip        uint64
+	id         core.WorkerID
+	generation uint64
+}
+
+// Bounds of the words that wait for a tick. One host call among the others of a
+// request costs several times as much as one of many in a row.
+const (
+	maxWords     = 64
+	maxWordDelay = 500 // milliseconds: a client's next turn takes longer
+)
+
+// UseShelf lets the context share what it sent where with others of its proxy. Ticks
+// come so many milliseconds apart.
+func (c *Context) UseShelf(s Shelf, tick uint64) {
 	if c.past != nil {
-		c.past.shelf = s
+		c.past.shelf, c.past.atOnce = s, tick > maxWordDelay
+	}
+}
+
+// Share leaves word on the shelf of what the context has sent where since the last
+// call. It is for every tick.
+func (c *Context) Share() {
+	if c.past != nil {
+		c.past.share()
+	}
+}
+
+func (p *past) share() {
+	for i := range p.words {
+		w := &p.words[i]
+		p.shelf.Put(w.tip, w.id, w.generation)
+	}
+	clear(p.words)
+	p.words = p.words[:0]
+}
+
+// tell leaves word of one prompt, soon.
+func (p *past) tell(tip uint64, w *core.Worker) {
+	if p.shelf == nil {
+		return
+	}
+	p.words = append(p.words, word{tip, w.ID, w.Generation})
+	if p.atOnce || len(p.words) == maxWords {
+		p.share()
 	}
 }
 
@@ -84,6 +132,15 @@ func (c *Context) remembers(model string) bool {
 	return c.past != nil && c.Router.ModelNeeds(model).History
 }
 
+// endsWanted gives the place for where the elements of a prompt end, nil when no
+// prompt is looked at.
+func (c *Context) endsWanted() *chat.Ends {
+	if c.past == nil && c.pending == nil {
+		return nil
+	}
+	return &c.ends
+}
+
 // trace makes the path of the request's prompt, if a policy may ask for it. The
 // prompt goes with the body.
 func (r *Request) trace(target spec.Target, a *ask) {
@@ -98,11 +155,11 @@ func (r *Request) trace(target spec.Target, a *ask) {
 		Model: target.Model, Adapter: cmp.Or(a.adapter, target.Asked), Salt: a.salt, Dialect: uint8(r.dialect), Template: a.template,
 	})
 	r.path.Message(a.tools, false)
-	chat.Parts(a.prompt, a.lead, func(p chat.Part) {
+	chat.Parts(a.prompt, a.lead, a.ends, func(p chat.Part) {
 		if p.Whole {
 			r.path.Message(p.Text, p.Answer)
 		} else {
-			r.path.Text(p.Text)
+			r.path.Rest(p.Text)
 		}
 	})
 }
@@ -114,26 +171,43 @@ func (a *ask) keep() {
 	a.prompt = strings.Clone(a.prompt[:min(len(a.prompt), keepPrompt)])
 	a.tools = strings.Clone(a.tools[:min(len(a.tools), keepPrompt)])
 	a.template = strings.Clone(a.template[:min(len(a.template), keepPrompt)])
+	a.ends = nil
 }
 
-// lookBack answers a policy that asks where the request's prompt was sent before.
-func (r *Request) lookBack() policy.Lookup {
+// lookBack answers a policy that asks where the request's prompt was sent before, and
+// looks at engines that were sent so many tokens of it.
+func (r *Request) lookBack(least uint64) policy.Lookup {
 	if r.path == nil || r.path.Len() == 0 {
 		return policy.Lookup{Outcome: policy.LookupMiss}
 	}
-	if past := r.ctx.past; past.looked != r {
-		r.match = past.table.Lookup(r.path)
+	least = bytesOf(least, r.bucket.Input, r.path.Bytes())
+	if past := r.ctx.past; past.looked != r || past.least > least {
+		r.match = past.table.Lookup(r.path, least)
 		if r.learn() {
-			r.match = past.table.Lookup(r.path)
+			r.match = past.table.Lookup(r.path, least)
 		}
-		past.looked = r
+		past.looked, past.least = r, least
 	}
 	if !r.match.Found {
 		return policy.Lookup{Outcome: policy.LookupMiss, Blocks: r.match.Bytes}
 	}
 	return policy.Lookup{
-		Outcome: policy.LookupHit, Blocks: r.match.Bytes, Shared: r.match.Shared, Holders: r.ctx.past.table.Holders(),
+		Outcome: policy.LookupHit, Blocks: r.match.Bytes, Shared: r.match.Shared,
+		Holders: r.ctx.past.table.Holders(), Depths: r.ctx.past.table.Depths(),
 	}
+}
+
+// bytesOf is how many bytes of a prompt so many of its tokens are, or fewer.
+func bytesOf(tokens, input core.Tokens, size uint64) uint64 {
+	if tokens > input {
+		return math.MaxUint64
+	}
+	high, low := bits.Mul64(tokens, size)
+	if high >= max(input, 1) {
+		return math.MaxUint64
+	}
+	count, _ := bits.Div64(high, low, max(input, 1))
+	return count
 }
 
 // learn asks the shelf for the conversation's former turns, where the context has
@@ -185,9 +259,7 @@ func (r *Request) record(w *core.Worker, now core.Instant) {
 	var fresh int
 	r.mark, fresh = past.table.Enter(w, r.path, r.ctx.capacity(w, now))
 	past.outbox.Add(w, r.path, fresh)
-	if past.shelf != nil {
-		past.shelf.Put(r.path.Tip(), w.ID, w.Generation)
-	}
+	past.tell(r.path.Tip(), w)
 }
 
 // leave takes back where the request was sent: the engine did not take it. What

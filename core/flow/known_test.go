@@ -14,7 +14,8 @@ func hit(depths ...wire.Depth) wire.Lookup {
 	return wire.Lookup{Outcome: wire.LookupHit, Blocks: 2000, Depths: depths}
 }
 
-// A receipt has how deep the prefix is, by which source that is known and how sure it is.
+// A receipt has how deep the prefix is, by which source that is known, how old and how
+// sure it is.
 func TestKnown_depth_source_and_certainty(t *testing.T) {
 	for text, l := range map[string]wire.Lookup{
 		", holding 1617 tokens by local [":                      hit(wire.Depth{Worker: "e2", Blocks: 1600}),
@@ -30,9 +31,22 @@ func TestKnown_depth_source_and_certainty(t *testing.T) {
 		r, _ := m.goes(short(), l)
 		require.Contains(t, r.Receipt().Describe(), text)
 	}
+	aged := hit(wire.Depth{Worker: "e2", Blocks: 1600, Age: core.Known(40), Uncertain: true}, wire.Depth{Worker: "e1", Blocks: 1500})
+	aged.Age = core.Known(3)
+	r, _ := indexed(t, "").goes(short(), aged)
+	require.Contains(t, r.Receipt().Describe(), " by local, 40 ms old, uncertain [", "the holder's own")
+	aged = hit(wire.Depth{Worker: "e1", Blocks: 1500})
+	aged.Age = core.Known(3)
+	r, _ = indexed(t, "").goes(short(), aged)
+	require.Contains(t, r.Receipt().Describe(), "holding 1516 tokens by local, 3 ms old [", "any engine's, where its own is not known")
+	aged = miss
+	aged.Age = core.Known(9)
+	r, _ = indexed(t, "").goes(short(), aged)
+	require.Contains(t, r.Receipt().Describe(), "holding 0 tokens by local, 9 ms old [")
+
 	m := indexed(t, "")
 	m.goes(short(), hit(wire.Depth{Worker: "e1", Blocks: 1600}))
-	r, _ := m.goes(short(), hit(wire.Depth{Worker: "e1", Blocks: 1600, Uncertain: true}))
+	r, _ = m.goes(short(), hit(wire.Depth{Worker: "e1", Blocks: 1600, Uncertain: true}))
 	require.Equal(t, receipt.CertaintyPending, r.Receipt().Prefix.Certainty)
 	require.Contains(t, r.Receipt().Describe(), " tokens by local, pending [")
 }
@@ -70,7 +84,7 @@ func TestKnown_rank(t *testing.T) {
 	}
 	m := remembering(t, `"transport_retry":true,`+byIndex(""), engines(4)...)
 	r, _ := m.goes(short(), hit(wire.Depth{Worker: "e1", Blocks: 1600, Rank: core.Known(1)}))
-	require.Equal(t, core.Known(1), r.Receipt().Prefix.Rank, "spare engines change nothing")
+	require.Equal(t, core.Known(1), r.Receipt().Rank, "spare engines change nothing")
 	m = remembering(t, oneBucket, engines(1)...)
 	require.Zero(t, m.routed().Receipt().Prefix)
 	_, effects := m.chat(`{"model":"m"}`)

@@ -20,7 +20,9 @@ const maxScopes = 64
 func (r *Request) observe(target spec.Target, a ask) bool {
 	wants := r.ctx.wants(target.Model)
 	tokens := r.asksLength(target, &a, wants.Lengths)
-	if len(wants.Prefixes) == 0 && !tokens && !r.keyed(wants.Scopes) {
+	r.ranked = wants.AlwaysRanked
+	ids := r.asksInputIDs(target, wants.InputIDs, &a)
+	if len(wants.Prefixes) == 0 && !tokens && ids == 0 && !r.keyed(wants.Scopes) {
 		return false
 	}
 	if _, ok := r.targets(target.Resolver.Preferences()); !ok {
@@ -31,8 +33,8 @@ func (r *Request) observe(target spec.Target, a ask) bool {
 	m.observe.Context, m.observe.Model, m.observe.Asked = r.ctx.state.Key, target.Model, target.Asked
 	m.observe.Path = r.ctx.pathOf(r.dialect)
 	m.observe.TimeoutMillis = uint32(r.ctx.state.ObserveWithin)
-	m.observe.Tokens, m.output = tokens, a.output
-	body := len(wants.Prefixes) > 0 || tokens
+	m.observe.Tokens, m.observe.InputIDs, m.output = tokens, ids, a.output
+	body := len(wants.Prefixes) > 0 || tokens || ids > 0
 	switch {
 	case a.size > r.ctx.state.ObserveMaxBody:
 		m.unasked, body = "the request body is too large to look its prefix up", false
@@ -129,6 +131,7 @@ func (r *Request) observed(now core.Instant, reply *wire.ObserveReply, outcome C
 	if len(m.entries) > 0 {
 		r.bucket.Placed = m
 	}
+	r.toldInputIDs(reply)
 	if !m.observe.Tokens || r.counted(reply.Tokens, reply.Uncounted) {
 		r.choose(m.target)
 	}

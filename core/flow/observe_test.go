@@ -181,7 +181,7 @@ type reader struct {
 func (p *reader) Pick(engines []*core.Worker, req *core.PickRequest) (core.Pick, error) {
 	p.lookups, p.depths = nil, map[string]uint64{}
 	for _, source := range p.sources {
-		p.lookups = append(p.lookups, p.views.Lookup(source, req))
+		p.lookups = append(p.lookups, p.views.Lookup(source, 0, req))
 		for _, w := range engines {
 			p.depths[source+" "+string(w.ID)] = p.views.Depth(source, w)
 		}

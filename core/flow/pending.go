@@ -15,6 +15,7 @@ import (
 // of those events is asked, on top of what that says.
 type pending struct {
 	table  *history.Pending
+	ranks  sentRanks
 	looked *Request     // whose prompt the table looked up last
 	at     core.Instant // of that lookup
 }

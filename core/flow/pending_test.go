@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/core/receipt"
 	"github.com/pointsman/pointsman/core/spec"
 	"github.com/pointsman/pointsman/core/wire"
 	"github.com/stretchr/testify/require"
@@ -150,6 +151,15 @@ func TestPending_ends(t *testing.T) {
 	require.Equal(t, id, again, "an answer ends nothing")
 }
 
+// reports gives an engine a complete report with so many tokens waiting to be computed.
+func (m *machine) reports(id core.WorkerID, uncached uint64) {
+	m.t.Helper()
+	m.apply(wire.SyncReply{States: []wire.WorkerState{{ID: id, Generation: 1, HasReport: true, Report: core.LoadReport{
+		Running: core.Known(0), Waiting: core.Known(0), WaitingUncached: core.Known(uncached), KVUsed: core.Known(0), KVTotal: core.Known(0),
+		KVCapacity: core.Known(1 << 20), RunningCapacity: core.Known(64),
+	}}}})
+}
+
 // What is pending is held to the rules of what is known.
 func TestPending_follows_the_policys_rules(t *testing.T) {
 	t.Run("thresholds", func(t *testing.T) {
@@ -165,6 +175,38 @@ func TestPending_follows_the_policys_rules(t *testing.T) {
 		_, other := m.goes(short(), miss)
 		require.NotEqual(t, id, other)
 		require.Equal(t, uint64(1), m.Counters[firstCache+Counter(core.CacheWorkerQueued)])
+	})
+	t.Run("pressure guard", func(t *testing.T) { // of two holders the one with a far shorter queue
+		for name, tt := range map[string]struct {
+			known    uint64
+			settings string
+			switched bool
+		}{
+			"one that holds a little less": {1990, "", true},
+			"one within the margin":        {1500, "", true},
+			"one beyond the margin":        {1500, `,"switch_margin_tokens":100`, false},
+			"nobody else, and a long wait": {0, "", false},
+			"the guard is off":             {1990, `,"pressure_guard":false`, false},
+		} {
+			m := indexed(t, tt.settings)
+			_, id := m.goes(short(), miss)
+			for i := range 4 {
+				m.reports(core.WorkerID(fmt.Sprint("e", i)), 0)
+			}
+			m.reports(id, 50_000)
+			other, l := core.WorkerID("e3"), miss
+			if id == other {
+				other = "e2"
+			}
+			if tt.known > 0 {
+				l = hit(wire.Depth{Worker: other, Blocks: tt.known})
+			}
+			r, to := m.goes(short(), l)
+			require.Equal(t, tt.switched, to == other, name)
+			require.Equal(t, !tt.switched, to == id, "%s: what is pending is no reason to compute a third time", name)
+			require.Equal(t, tt.switched, m.Counters[firstGuard+Counter(core.GuardSwitched)] == 1, name)
+			require.Equal(t, !tt.switched, r.Receipt().Prefix.Certainty == receipt.CertaintyPending, name)
+		}
 	})
 	t.Run("admission", func(t *testing.T) {
 		m := indexed(t, `,"admission":{"max_inflight_requests":1}`)

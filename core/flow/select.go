@@ -21,6 +21,7 @@ type ask struct {
 	prompt string // a part of the body; empty when the body was not seen
 	size   uint64 // bytes of the body; 0 when it was not seen
 	lead   int    // bytes of prompt that are its system prompt, where the body has it apart
+	ends   []int  // of the prompt's elements, valid until the next body is read; nil when not known
 
 	tools, template string // what the prompt's text depends on beside it; parts of the body
 	salt            string // cache salt
@@ -56,7 +57,7 @@ func (r *Request) route(now core.Instant, a ask) {
 	r.seed()
 	r.bucket = core.BucketRequest{
 		Model: route.Model, Asked: route.Asked, Input: a.input, Peak: a.peak, Now: now,
-		SessionKey: r.session, RoutingKey: r.routing, Prompt: a.prompt, Rand: r.rand,
+		SessionKey: r.session, RoutingKey: r.routing, Prompt: a.prompt, Rand: r.rand, Subset: r.subset,
 	}
 	r.trace(route, &a)
 	if r.observe(route, a) {

@@ -27,6 +27,10 @@ type Wants struct {
 	Prefixes []string
 	// Lengths says when the service is to count the prompt.
 	Lengths spec.Lengths
+	// InputIDs is the longest chat that is forwarded with its token ids, 0 for none.
+	InputIDs uint32
+	// AlwaysRanked says that engines of several ranks are always told which one.
+	AlwaysRanked bool
 }
 
 // State connects a context with what the state service knows. The zero value
@@ -60,7 +64,10 @@ func StateOf(cfg *spec.Config, router *spec.Router, views *Views, key uint64) St
 		Views: views, Key: key,
 		Wants: func(model string) Wants {
 			needs := router.ModelNeeds(model)
-			return Wants{Scopes: needs.Scopes, Prefixes: needs.Prefixes, Lengths: needs.Lengths}
+			return Wants{
+				Scopes: needs.Scopes, Prefixes: needs.Prefixes, Lengths: needs.Lengths,
+				InputIDs: needs.InputIDs, AlwaysRanked: needs.AlwaysRanked,
+			}
 		},
 		SessionIdle:   uint32(cfg.BindingIdle(policy.KeySession)),
 		RoutingIdle:   uint32(cfg.BindingIdle(policy.KeyRouting)),

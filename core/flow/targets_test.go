@@ -99,3 +99,21 @@ func TestTargets_do_not_allocate(t *testing.T) {
 	m.play(&request)
 	require.Zero(t, testing.AllocsPerRun(200, func() { m.play(&request) }))
 }
+
+// By llm-d's headers a rate is asked for as the milliseconds of one token.
+func TestTargets_by_llmd_names(t *testing.T) {
+	m := newMachine(t, `"slo_headers":"llm_d",`+tiers("slo_first", "slo_first"), engines(2)...)
+	for rate, want := range map[string]string{"100": "slow", "99": "fast", "20": "fast", "19": "slow", "": "slow"} { // 19: nobody meets it
+		r, _ := m.aimed("m", "", rate)
+		require.Equal(t, want, r.Receipt().Bucket, rate)
+	}
+	for _, rate := range []string{"0", "12.5", "9300000000000"} {
+		_, effects := m.aimed("m", "", rate)
+		code, message := refusal(t, effects)
+		require.Equal(t, CodeBadRequest, code)
+		require.Equal(t, "the header x-llm-d-slo-tpot-ms must be a whole number of milliseconds from 1 to 86400000", message)
+	}
+	_, effects := m.aimed("m", "soon", "")
+	_, message := refusal(t, effects)
+	require.Equal(t, "the header x-llm-d-slo-ttft-ms must be a whole number of milliseconds from 1 to 86400000", message)
+}

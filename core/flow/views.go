@@ -27,12 +27,12 @@ func (v *Views) Binding(s policy.Scope) policy.Binding {
 }
 
 // Lookup gives the request's one lookup at a source.
-func (v *Views) Lookup(source string, _ *core.PickRequest) policy.Lookup {
+func (v *Views) Lookup(source string, least uint64, _ *core.PickRequest) policy.Lookup {
 	if v.request != nil {
 		v.request.source = source
 	}
 	if source == policy.SourceHistory && v.request != nil && v.request.ctx.past != nil {
-		return v.request.lookBack()
+		return v.request.lookBack(least)
 	}
 	if v.request == nil || v.request.memo == nil {
 		return policy.Lookup{Detail: "the source was not asked"}

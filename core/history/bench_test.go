@@ -39,7 +39,7 @@ func benchmark(b *testing.B, workers, kb int) {
 		for t := range kb / 4 {
 			p.Message(turns[(i+t)%len(turns)], t%2 == 1)
 		}
-		table.Lookup(p)
+		table.Lookup(p, 0)
 		for _, w := range engines {
 			sum += table.Depth(w)
 		}

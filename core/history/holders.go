@@ -43,36 +43,58 @@ func (h *holders) give(at uint32) {
 
 // holderOf finds an engine's entry at a boundary, 0 when there is none.
 func (t *Table) holderOf(node uint32, r uint16) uint32 {
-	h := t.nodes.list[node].first
-	for h != 0 && t.holders.list[h].row != r {
-		h = t.holders.list[h].sibling
+	list := t.holders.list
+	for h := t.nodes.list[node].first; h != 0; {
+		e := &list[h]
+		if e.row == r {
+			return h
+		}
+		h = e.sibling
 	}
-	return h
+	return 0
+}
+
+// raise finds an engine's entry at a boundary and makes it the first there, so that
+// the entries of a boundary stand in the order of their last use. 0 is none: last is
+// then the entry used longest ago, and before the one in front of it.
+func (t *Table) raise(node uint32, r uint16) (h, before, last uint32) {
+	list, first := t.holders.list, t.nodes.list[node].first
+	for h = first; h != 0; {
+		e := &list[h]
+		if e.row == r {
+			break
+		}
+		before, last, h = last, h, e.sibling
+	}
+	if h != 0 && h != first {
+		list[last].sibling, list[h].sibling = list[h].sibling, first
+		t.nodes.list[node].first = h
+	}
+	return h, before, last
 }
 
 // hold makes or refreshes an engine's entry at a boundary, where a prompt may have
 // ended, and reports whether it is a new one.
 func (t *Table) hold(node uint32, r uint16, tip bool) (added bool) {
-	h := t.holderOf(node, r)
+	h, before, last := t.raise(node, r)
 	if h == 0 {
+		if t.nodes.list[node].count == maxHolders {
+			t.dropBehind(last, before)
+		}
 		h, added = t.add(node, r), true
-	} else {
+		t.link(h)
+	} else if t.rows[r].newest != h {
 		t.unlink(h)
+		t.link(h)
 	}
-	t.link(h)
 	holder := &t.holders.list[h]
 	holder.stamp, holder.tip = t.ordinal, holder.tip || tip
 	return added
 }
 
-// add makes an entry that is in no order yet.
+// add makes an entry that is in no order of its row yet.
 func (t *Table) add(node uint32, r uint16) uint32 {
-	n := &t.nodes.list[node]
-	if n.count == maxHolders {
-		t.drop(t.stalest(node))
-	}
-	h := t.holders.take()
-	n = &t.nodes.list[node]
+	h, n := t.holders.take(), &t.nodes.list[node]
 	t.holders.list[h] = holder{node: node, row: r, sibling: n.first, born: t.ordinal}
 	n.first = h
 	n.count++
@@ -81,21 +103,11 @@ func (t *Table) add(node uint32, r uint16) uint32 {
 	return h
 }
 
-// stalest is the entry of a boundary that was used longest ago.
-func (t *Table) stalest(node uint32) (stalest uint32) {
-	var most uint32
-	for h := t.nodes.list[node].first; h != 0; h = t.holders.list[h].sibling {
-		if age := t.ordinal - t.holders.list[h].stamp; stalest == 0 || age > most {
-			stalest, most = h, age
-		}
-	}
-	return stalest
-}
-
 // link makes an entry the newest of its row.
 func (t *Table) link(h uint32) {
-	r := &t.rows[t.holders.list[h].row]
-	t.holders.list[h].older, t.holders.list[h].newer = r.newest, 0
+	e := &t.holders.list[h]
+	r := &t.rows[e.row]
+	e.older, e.newer = r.newest, 0
 	if r.newest != 0 {
 		t.holders.list[r.newest].newer = h
 	} else {
@@ -122,19 +134,30 @@ func (t *Table) unlink(h uint32) {
 
 // drop forgets an entry, and its boundary with the last one.
 func (t *Table) drop(h uint32) {
-	t.unlink(h)
-	e := t.holders.list[h]
-	n := &t.nodes.list[e.node]
-	link := &n.first
-	for *link != h {
-		link = &t.holders.list[*link].sibling
+	list, before := t.holders.list, uint32(0)
+	for at := t.nodes.list[list[h].node].first; at != h; at = list[at].sibling {
+		before = at
 	}
-	*link = e.sibling
+	t.dropBehind(h, before)
+}
+
+// dropBehind is drop of an entry that stands behind another one of its boundary, 0 for
+// none.
+func (t *Table) dropBehind(h, before uint32) {
+	t.unlink(h)
+	e := &t.holders.list[h]
+	n, r := &t.nodes.list[e.node], &t.rows[e.row]
+	if before == 0 {
+		n.first = e.sibling
+	} else {
+		t.holders.list[before].sibling = e.sibling
+	}
 	n.count--
-	t.rows[e.row].count--
-	t.rows[e.row].bytes -= uint64(n.size)
+	r.count--
+	r.bytes -= uint64(n.size)
+	node, empty := e.node, n.first == 0
 	t.holders.give(h)
-	if n.first == 0 {
-		t.nodes.remove(e.node)
+	if empty {
+		t.nodes.remove(node)
 	}
 }

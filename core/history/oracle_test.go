@@ -155,10 +155,19 @@ func TestTable_is_as_the_oracle_says(t *testing.T) {
 			for _, m := range messages {
 				p.Message(m, strings.HasPrefix(m, "<A"))
 			}
-			match := table.Lookup(p)
+			least := rapid.SampledFrom([]uint64{0, 40, 1024, 3000, 1 << 20}).Draw(t, "least")
+			match := table.Lookup(p, least)
 			require.Equal(t, len(strings.Join(messages, "")), int(match.Bytes))
 			require.Equal(t, o.shared(messages), int(match.Shared))
+			for i, h := range table.Holders() {
+				if depth := table.Depth(h); depth >= least {
+					require.Equal(t, depth, table.Depths()[i])
+				}
+			}
 			for w := range engines {
+				if o.depth(w, messages) >= max(1, int(least)) {
+					require.Contains(t, table.Holders(), list[w])
+				}
 				require.Equal(t, o.depth(w, messages), int(table.Depth(list[w])), "engine %d, %.30q", w, messages)
 			}
 			w := rapid.IntRange(0, engines-1).Draw(t, "engine")

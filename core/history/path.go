@@ -29,27 +29,36 @@ type Namespace struct {
 // namespace; begin with Reset.
 type Path struct {
 	chain  uint64 // hash of all up to the last boundary
-	since  int    // bytes of the open chunk
-	chunk  xxhash.Digest
 	hashes []uint64
 	sizes  []uint16 // bytes from the boundary before to each
 	ends   []uint32 // bytes of the prompt up to each
 	// answers has, at a boundary that an engine's own message follows, the boundary
 	// at which that message ends; else 0.
-	answers  []uint16
-	messages []uint16 // the boundaries that end a message
-	total    uint64
+	answers []uint16
+	total   uint64
 }
+
+// ofNothing is the hash of no bytes.
+const ofNothing = 0xef46db3751d8e999
 
 // Reset empties the path, keeps its memory and enters a namespace.
 func (p *Path) Reset(n *Namespace) {
-	*p = Path{hashes: p.hashes[:0], sizes: p.sizes[:0], ends: p.ends[:0], answers: p.answers[:0], messages: p.messages[:0]}
-	p.chunk.Reset()
+	*p = Path{hashes: p.hashes[:0], sizes: p.sizes[:0], ends: p.ends[:0], answers: p.answers[:0]}
 	p.chain = uint64(n.Dialect)
-	for _, part := range [...]string{n.Model, n.Adapter, n.Salt, n.Template} {
-		// A length in front keeps parts apart that join to the same text.
-		p.chain = mix(mix(p.chain, uint64(len(part))), xxhash.Sum64String(part))
+	p.enter(n.Model)
+	p.enter(n.Adapter)
+	p.enter(n.Salt)
+	p.enter(n.Template)
+}
+
+// enter adds a part of the namespace. A length in front keeps parts apart that join
+// to the same text.
+func (p *Path) enter(part string) {
+	sum := uint64(ofNothing) // most parts are empty
+	if part != "" {
+		sum = xxhash.Sum64String(part)
 	}
+	p.chain = mix(mix(p.chain, uint64(len(part))), sum)
 }
 
 // Message adds a part of the prompt that is complete, such as a message with what
@@ -60,48 +69,43 @@ func (p *Path) Message(text string, answer bool) {
 		return
 	}
 	last := len(p.hashes)
-	p.Text(text)
-	if p.since > 0 && !p.full() {
-		p.cut()
+	if text = p.chunks(text); len(text) > 0 {
+		if p.full() {
+			return // cut off by the bound
+		}
+		p.cut(text)
 	}
-	end := len(p.hashes)
-	if end == last || p.since > 0 || uint64(p.ends[end-1]) != p.total {
-		return // cut off by the bound
-	}
-	p.messages = append(p.messages, uint16(end-1))
 	if answer && last > 0 {
-		p.answers[last-1] = uint16(end - 1)
+		p.answers[last-1] = uint16(len(p.hashes) - 1)
 	}
 }
 
-// Text adds a part of the prompt that may go on: its end is no boundary, since a
-// longer prompt would have none there.
-func (p *Path) Text(text string) {
+// Rest adds the last part of a prompt that may go on: its end is no boundary, since
+// a longer prompt would have none there.
+func (p *Path) Rest(text string) { p.chunks(text) }
+
+// chunks makes a boundary every Chunk bytes of a part of the prompt, and gives what
+// is left of it.
+func (p *Path) chunks(text string) (left string) {
 	p.total += uint64(len(text))
-	for len(text) > 0 && !p.full() {
-		n := min(len(text), Chunk-p.since)
-		_, _ = p.chunk.WriteString(text[:n])
-		p.since += n
-		text = text[n:]
-		if p.since == Chunk {
-			p.cut()
-		}
+	for len(text) >= Chunk && !p.full() {
+		p.cut(text[:Chunk])
+		text = text[Chunk:]
 	}
+	return text
 }
 
 func (p *Path) full() bool { return len(p.hashes) == MaxBoundaries || p.total > math.MaxUint32 }
 
-// cut makes a boundary.
-func (p *Path) cut() {
-	p.chain = mix(p.chain, p.chunk.Sum64())
-	p.chunk.Reset()
-	end := uint32(p.since)
+// cut makes a boundary behind the text that follows the last one.
+func (p *Path) cut(text string) {
+	p.chain = mix(p.chain, xxhash.Sum64String(text))
+	end := uint32(len(text))
 	if n := len(p.ends); n > 0 {
 		end += p.ends[n-1]
 	}
-	p.hashes, p.sizes = append(p.hashes, p.chain), append(p.sizes, uint16(p.since))
+	p.hashes, p.sizes = append(p.hashes, p.chain), append(p.sizes, uint16(len(text)))
 	p.ends, p.answers = append(p.ends, end), append(p.answers, 0)
-	p.since = 0
 }
 
 // Bytes is the length of the prompt.
@@ -114,11 +118,11 @@ func (p *Path) Len() int { return len(p.hashes) }
 func (p *Path) Tip() uint64 { return p.hashes[len(p.hashes)-1] }
 
 // AppendTurns appends the boundaries at which a former prompt of the same
-// conversation may have ended, the latest first and at most so many: the ends of
-// messages, without the end of the prompt itself.
+// conversation may have ended, the latest first and at most so many: those that an
+// engine's own message follows.
 func (p *Path) AppendTurns(dst []int, most int) []int {
-	for i := len(p.messages) - 1; i >= 0 && most > 0; i-- {
-		if at := int(p.messages[i]); at < len(p.hashes)-1 {
+	for at := len(p.answers) - 1; at >= 0 && most > 0; at-- {
+		if p.answers[at] != 0 {
 			dst = append(dst, at)
 			most--
 		}
@@ -131,6 +135,17 @@ func (p *Path) Hash(at int) uint64 { return p.hashes[at] }
 
 // End is the bytes of the prompt up to a boundary.
 func (p *Path) End(at int) uint64 { return uint64(p.ends[at]) }
+
+// reach is how many bytes of the prompt an engine holds that holds a boundary, and
+// how many if its prompt ended there: it generated the answer that follows then, and
+// has it cached.
+func (p *Path) reach(at int) (here, answered uint32) {
+	here = p.ends[at]
+	if answer := p.answers[at]; answer > 0 {
+		return here, p.ends[answer]
+	}
+	return here, here
+}
 
 // steps is the boundaries of a path from one on, and what comes before them.
 func (p *Path) steps(from, to int) steps {

@@ -62,7 +62,7 @@ func (p *Pending) Leave(w *core.Worker, path *Path, m Mark) { p.table.Leave(w, p
 // of the last one.
 func (p *Pending) Lookup(path *Path, now core.Instant) Match {
 	p.expire(now)
-	return p.table.Lookup(path)
+	return p.table.Lookup(path, 0)
 }
 
 // Depth is how many bytes of the prompt last looked up an engine was sent, in its

@@ -18,11 +18,17 @@ type row struct {
 	bytes      uint64
 	sent       uint64 // bytes that it did not hold before, fewer of older ones
 	capacity   capacity
-	epoch      uint32 // of the lookup that depth is of
-	depth      uint32 // bytes
 }
 
-const rowBytes = 104
+const rowBytes = 96 // with its reached
+
+// reached is how much of the prompt last looked up an engine holds. Those of all
+// engines lie close together, and a lookup touches nothing else of an engine.
+type reached struct {
+	worker *core.Worker // of the row
+	epoch  uint32       // of the lookup that depth is of
+	depth  uint32       // bytes
+}
 
 // capacity is the bytes of prompts an engine can cache; unknown is no bound.
 type capacity struct{ bytes core.Count }
@@ -47,14 +53,14 @@ func (t *Table) row(w *core.Worker) (at uint16, ok bool) {
 		return 0, false
 	}
 	for len(t.rows) <= w.Slot {
-		t.rows = append(t.rows, row{})
+		t.rows, t.reached = append(t.rows, row{}), append(t.reached, reached{})
 	}
 	r := &t.rows[w.Slot]
 	if !r.is(w) {
 		t.clear(uint16(w.Slot))
-		*r = row{id: w.ID}
+		*r, t.reached[w.Slot] = row{id: w.ID}, reached{}
 	}
-	r.worker = w
+	r.worker, t.reached[w.Slot].worker = w, w
 	if w.Generation != 0 {
 		r.generation = w.Generation
 	}

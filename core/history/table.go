@@ -26,8 +26,15 @@ type Table struct {
 	hand    int    // where the last victim was found
 	nodes   nodes
 	holders holders
-	rows    []row          // by core.Worker.Slot
-	found   []*core.Worker // by the last lookup
+	rows    []row     // by core.Worker.Slot
+	reached []reached // likewise
+
+	// Of the last lookup.
+	found   []*core.Worker
+	depths  []uint64 // of found, as last asked for
+	path    *Path
+	matched int    // boundaries that some engine holds
+	least   uint64 // bytes that an engine must hold to be in found
 }
 
 // New makes a table of at most so many entries, one for each boundary and engine;
@@ -37,7 +44,7 @@ func New(entries int) *Table {
 	if entries == 0 {
 		entries = DefaultEntries
 	}
-	return &Table{limit: max(entries, least)}
+	return &Table{limit: max(entries, least), found: []*core.Worker{}}
 }
 
 // Entries counts the entries in use, Bytes what the table's memory takes.
@@ -150,10 +157,13 @@ func (t *Table) count(r int, sizes []uint16) {
 // What others sent is not in it: they see to their own balance, and late news would
 // make all of them favour the same engine.
 func (t *Table) Sent(w *core.Worker) uint64 {
-	if w.Slot < 0 || w.Slot >= len(t.rows) || !t.rows[w.Slot].is(w) {
+	if w.Slot < 0 || w.Slot >= len(t.rows) {
 		return 0
 	}
-	return t.rows[w.Slot].sent
+	if r := &t.rows[w.Slot]; r.worker == w || r.is(w) {
+		return r.sent
+	}
+	return 0
 }
 
 // Leave takes back what a dispatch entered: the engine refused it. What others
@@ -187,20 +197,23 @@ type Match struct {
 	Found  bool   // some engine holds some of it
 	Bytes  uint64 // of the prompt
 	Shared uint64 // bytes of it up to the last shared boundary
-	// Deepest is the most bytes of it that any engine holds.
+	// Deepest is the most bytes of it that any engine holds; of less than asked for,
+	// not more than that.
 	Deepest uint64
 }
 
-// Lookup finds which engines hold how much of a prompt. An engine that holds a
-// boundary holds all before it.
-func (t *Table) Lookup(p *Path) Match {
+// Lookup finds which engines hold how much of a prompt, if it is at least so many
+// bytes: many hold the first of it, and to look at all of these costs the most. An
+// engine that holds a boundary holds all before it. The path must stay as it is until
+// the next lookup.
+func (t *Table) Lookup(p *Path, least uint64) Match {
 	if t.epoch++; t.epoch == 0 {
 		t.epoch = 1
-		for i := range t.rows {
-			t.rows[i].epoch = 0
+		for i := range t.reached {
+			t.reached[i].epoch = 0
 		}
 	}
-	t.found = t.found[:0]
+	t.found, t.path, t.matched, t.least = t.found[:0], p, 0, least
 	m := Match{Bytes: p.total}
 	s := p.steps(0, p.Len())
 	s.ending = ending(t.ordinal + 1)
@@ -213,44 +226,86 @@ func (t *Table) Lookup(p *Path) Match {
 		if m.Found = true; n.shared(s.way(at)) {
 			m.Shared = uint64(p.ends[at])
 		}
-		m.Deepest = max(m.Deepest, uint64(t.reach(p, n, at)))
+		t.matched++
+		if here, answered := p.reach(at); uint64(answered) >= least {
+			m.Deepest = max(m.Deepest, uint64(t.reach(n, here, answered)))
+		} else {
+			m.Deepest = max(m.Deepest, uint64(here))
+		}
 	}
 	return m
 }
 
 // reach notes who holds a boundary, and gives the most bytes that one of them
-// holds. An engine whose prompt ended there generated the answer that follows, and
-// has it cached.
-func (t *Table) reach(p *Path, n *node, at int) (deepest uint32) {
-	for h := n.first; h != 0; h = t.holders.list[h].sibling {
-		holder := &t.holders.list[h]
-		end := p.ends[at]
-		if answer := p.answers[at]; answer > 0 && holder.tip {
-			end = p.ends[answer]
+// holds.
+func (t *Table) reach(n *node, here, answered uint32) (deepest uint32) {
+	list, rows, epoch := t.holders.list, t.reached, t.epoch
+	for h := n.first; h != 0; {
+		e := &list[h]
+		end := here
+		if e.tip {
+			end = answered
 		}
-		r := &t.rows[holder.row]
-		if r.epoch != t.epoch {
-			r.epoch, r.depth = t.epoch, 0
+		r := &rows[e.row]
+		if r.epoch != epoch {
+			r.epoch, r.depth = epoch, 0
 			t.found = append(t.found, r.worker)
 		}
 		r.depth = max(r.depth, end)
 		deepest = max(deepest, end)
+		h = e.sibling
 	}
 	return deepest
 }
 
-// Holders are the engines that hold some of the prompt last looked up, as they were
+// Holders are the engines that hold as much of the prompt last looked up, as they were
 // when something was last entered for them. Valid until the next lookup.
 func (t *Table) Holders() []*core.Worker { return t.found }
 
+// Depths is how many bytes of it each of Holders holds, or fewer where that is less
+// than was asked for. Valid until the next lookup.
+func (t *Table) Depths() []uint64 {
+	t.depths = t.depths[:0]
+	for _, w := range t.found {
+		t.depths = append(t.depths, uint64(t.reached[w.Slot].depth))
+	}
+	return t.depths
+}
+
 // Depth is how many bytes of the prompt last looked up an engine holds.
 func (t *Table) Depth(w *core.Worker) uint64 {
-	if w.Slot < 0 || w.Slot >= len(t.rows) {
+	if w.Slot < 0 || w.Slot >= len(t.reached) {
 		return 0
 	}
-	r := &t.rows[w.Slot]
-	if r.epoch != t.epoch || !r.is(w) {
-		return 0
+	r, depth := &t.reached[w.Slot], uint64(0)
+	if r.epoch == t.epoch {
+		depth = uint64(r.depth)
 	}
-	return uint64(r.depth)
+	switch {
+	case depth == 0 && t.least == 0, r.worker != w && !t.rows[w.Slot].is(w):
+		return 0
+	case depth < t.least:
+		return max(depth, t.little(uint16(w.Slot)))
+	}
+	return depth
+}
+
+// little is how many bytes of the prompt last looked up an engine holds that holds
+// less than was asked for.
+func (t *Table) little(r uint16) (depth uint64) {
+	for at, hash := range t.path.hashes[:min(t.matched, t.path.Len())] {
+		here, answered := t.path.reach(at)
+		if uint64(answered) >= t.least {
+			continue
+		}
+		h := t.holderOf(t.nodes.find(hash), r)
+		switch {
+		case h == 0:
+		case t.holders.list[h].tip:
+			depth = max(depth, uint64(answered))
+		default:
+			depth = max(depth, uint64(here))
+		}
+	}
+	return depth
 }

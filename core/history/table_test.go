@@ -32,7 +32,7 @@ func text(tag string, n int) string { return strings.Repeat(tag+" ", n/(len(tag)
 
 // depths is what each engine holds of a prompt.
 func depths(t *history.Table, p *history.Path, engines ...*core.Worker) (list []uint64) {
-	t.Lookup(p)
+	t.Lookup(p, 0)
 	for _, w := range engines {
 		list = append(list, t.Depth(w))
 	}
@@ -47,26 +47,21 @@ func TestPath_boundaries(t *testing.T) {
 	require.Zero(t, (&history.Path{}).Len())
 
 	p.Reset(&ns)
-	p.Text(text("prompt", 2500))
+	p.Rest(text("prompt", 2500))
 	require.Equal(t, 2, p.Len(), "a text that may go on has no boundary at its end")
 	require.Equal(t, uint64(2500), p.Bytes())
-	p.Text(text("more", 600))
-	require.Equal(t, 3, p.Len(), "it goes on where it was")
 }
 
-// The same text in parts of other sizes is the same path.
-func TestPath_text_in_parts(t *testing.T) {
-	whole, parts := &history.Path{}, &history.Path{}
-	whole.Reset(&ns)
-	parts.Reset(&ns)
+// A text that goes on has the boundaries of what it was before.
+func TestPath_text_that_grows(t *testing.T) {
+	before, now := &history.Path{}, &history.Path{}
+	before.Reset(&ns)
+	now.Reset(&ns)
 	all := text("prompt", 5000)
-	whole.Text(all)
-	for len(all) > 0 {
-		n := min(len(all), 333)
-		parts.Text(all[:n])
-		all = all[n:]
-	}
-	require.Equal(t, whole.Tip(), parts.Tip())
+	before.Rest(all[:3500])
+	now.Rest(all)
+	require.Equal(t, 4, now.Len())
+	require.Equal(t, before.Tip(), now.Hash(before.Len()-1))
 }
 
 func TestPath_is_bounded(t *testing.T) {
@@ -102,16 +97,16 @@ func TestPath_namespaces_are_apart(t *testing.T) {
 }
 
 func TestPath_turns(t *testing.T) {
-	p := chat("sys", "u1", "A: a1", text("u2", 1500))
-	require.Equal(t, []int{2, 1, 0}, p.AppendTurns(nil, 8), "ends of messages but the last, latest first")
-	require.Equal(t, []int{2}, p.AppendTurns(nil, 1))
+	p := chat("sys", "u1", "A: a1", "u2", "A: call", "tool", "A: a2", text("u3", 1500))
+	require.Equal(t, []int{5, 3, 1}, p.AppendTurns(nil, 8), "what stands before an engine's answers, latest first")
+	require.Equal(t, []int{5}, p.AppendTurns(nil, 1))
 	require.Equal(t, chat("sys", "u1").Tip(), p.Hash(1))
 }
 
 func TestTable_growing_chat(t *testing.T) {
 	table, a, b := history.New(0), engine(0), engine(1)
 	first := chat("sys", "u1")
-	require.False(t, table.Lookup(first).Found)
+	require.False(t, table.Lookup(first, 0).Found)
 	_, fresh := table.Enter(a, first, core.Count{})
 	require.Zero(t, fresh)
 	require.Equal(t, []uint64{5, 0}, depths(table, first, a, b))
@@ -129,7 +124,7 @@ func TestTable_shared(t *testing.T) {
 	table, a := history.New(0), engine(0)
 	for i, want := range []uint64{0, 0, 3, 3, 3} {
 		p := chat("sys", fmt.Sprintf("user %d", i))
-		require.Equal(t, want, table.Lookup(p).Shared, i)
+		require.Equal(t, want, table.Lookup(p, 0).Shared, i)
 		table.Enter(a, p, core.Count{})
 		table.Enter(a, chat("sys", "user 0"), core.Count{})
 	}
@@ -139,10 +134,10 @@ func TestTable_shared(t *testing.T) {
 func TestTable_same_prompt_is_shared(t *testing.T) {
 	table, a, p := history.New(0), engine(0), chat("sys", "same")
 	for range 2 {
-		require.Zero(t, table.Lookup(p).Shared)
+		require.Zero(t, table.Lookup(p, 0).Shared)
 		table.Enter(a, p, core.Count{})
 	}
-	require.Equal(t, history.Match{Found: true, Bytes: 7, Shared: 7, Deepest: 7}, table.Lookup(p))
+	require.Equal(t, history.Match{Found: true, Bytes: 7, Shared: 7, Deepest: 7}, table.Lookup(p, 0))
 }
 
 func TestTable_leave(t *testing.T) {
@@ -236,7 +231,7 @@ func TestTable_learns_a_turn(t *testing.T) {
 	table, a := history.New(0), engine(0)
 	p := chat("sys", "u1", "A: a1", "u2")
 	turns := p.AppendTurns(nil, 4)
-	table.Learn(a, p, turns[1])
+	table.Learn(a, p, turns[0])
 	require.Equal(t, []uint64{10}, depths(table, p, a), "all that was sent, and the answer")
 }
 
@@ -294,7 +289,7 @@ func TestTable_allocates_nothing(t *testing.T) {
 		p.Reset(&ns)
 		p.Message("sys", false)
 		p.Message(bodies[i%300], i%2 == 0)
-		table.Lookup(p)
+		table.Lookup(p, 0)
 		mark, fresh := table.Enter(w, p, core.Known(100_000))
 		out.Add(w, p, fresh)
 		if i%10 == 0 {

@@ -19,6 +19,7 @@ type CacheAware struct {
 
 	// Of the present pick. Nothing in them outlives it.
 	lookup  Lookup
+	grade   grade
 	hits    []hit
 	shares  []hit // of what many prompts share only
 	holders []holder
@@ -36,6 +37,12 @@ type holder struct {
 	side     pressure.Side
 	matched  uint64 // tokens of the prompt it holds
 	uncached uint64 // tokens it would have to compute
+}
+
+// grade is what a depth is worth. Many engines hold the same of a prompt.
+type grade struct {
+	depth, matched uint64
+	enough, counts bool // to be looked at; to be a hit
 }
 
 // NewCacheAware makes a CacheAware. Settings out of their ranges and nil views
@@ -80,7 +87,7 @@ func (p *CacheAware) Pick(engines []*core.Worker, req *core.PickRequest) (core.P
 	if err := p.Supports(req.Stage); err != nil {
 		return core.Pick{}, err
 	}
-	p.lookup = p.prefixes.Lookup(p.caching.Source, req)
+	p.lookup = p.prefixes.Lookup(p.caching.Source, p.caching.least(req.Input), req)
 	if p.lookup.Outcome == LookupInvalid {
 		return core.Pick{}, &core.InvalidSignalError{Detail: fmt.Sprintf("prefix source %s refused the lookup: %s", p.caching.Source, p.lookup.Detail)}
 	}

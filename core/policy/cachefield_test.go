@@ -195,4 +195,4 @@ func BenchmarkCacheAware(b *testing.B) {
 // quiet counts no lookups, which would allocate.
 type quiet struct{ *bySlot }
 
-func (q quiet) Lookup(string, *core.PickRequest) policy.Lookup { return q.Answer }
+func (q quiet) Lookup(string, uint64, *core.PickRequest) policy.Lookup { return q.Answer }

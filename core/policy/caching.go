@@ -68,6 +68,11 @@ func DefaultCaching() Caching {
 	}
 }
 
+// least is how many tokens of a prompt an engine must hold to matter, or fewer.
+func (c *Caching) least(input uint64) uint64 {
+	return max(c.MinMatchedTokens, uint64(c.MinMatchRatio*float64(input)))
+}
+
 // problem names the first setting that makes no sense, empty when all do.
 func (c *Caching) problem() string {
 	switch {

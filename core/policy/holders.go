@@ -19,20 +19,26 @@ type hit struct {
 // and no more than are looked at (engine-selection.md 9.4). The cap comes before
 // admission.
 func (p *CacheAware) gather(engines []*core.Worker, req *core.PickRequest) {
-	p.hits, p.shares = p.hits[:0], p.shares[:0]
+	p.hits, p.shares, p.grade = p.hits[:0], p.shares[:0], grade{}
 	if !p.found() {
 		return
 	}
 	var all pressure.Set
 	if p.lookup.Holders == nil {
 		for i, w := range engines {
-			p.weigh(&all, i, w, req)
+			p.weigh(&all, i, w, p.prefixes.Depth(p.caching.Source, w), req)
 		}
 	}
-	for _, w := range p.lookup.Holders {
-		if i, found := placeOf(engines, w); found {
-			p.weigh(&all, i, engines[i], req)
+	for at, w := range p.lookup.Holders {
+		i, found := placeOf(engines, w)
+		if !found {
+			continue
 		}
+		depth := p.lookup.Depths[at]
+		if engines[i] != w { // it may be another life of the engine
+			depth = p.prefixes.Depth(p.caching.Source, engines[i])
+		}
+		p.weigh(&all, i, engines[i], depth, req)
 	}
 	p.keep(engines, req, all, p.caching.candidates(len(engines)))
 }
@@ -40,28 +46,38 @@ func (p *CacheAware) gather(engines []*core.Worker, req *core.PickRequest) {
 // placeOf finds an engine among the candidates. A fleet's slots are most often in
 // the order of its IDs, so where few are missing it is found without a search.
 func placeOf(engines []*core.Worker, w *core.Worker) (int, bool) {
-	if w.Slot < len(engines) && engines[w.Slot].Slot == w.Slot && engines[w.Slot].ID == w.ID {
-		return w.Slot, true
+	if w.Slot < len(engines) {
+		if e := engines[w.Slot]; e == w || e.Slot == w.Slot && e.ID == w.ID {
+			return w.Slot, true
+		}
 	}
 	return core.FindWorker(engines, w.ID)
 }
 
 // weigh takes an engine for a hit, or for one of what many prompts share, if it
 // holds enough.
-func (p *CacheAware) weigh(all *pressure.Set, at int, w *core.Worker, req *core.PickRequest) {
-	depth := p.prefixes.Depth(p.caching.Source, w)
+func (p *CacheAware) weigh(all *pressure.Set, at int, w *core.Worker, depth uint64, req *core.PickRequest) {
 	if depth == 0 {
 		return
 	}
-	matched := held(req.Input, depth, p.lookup.Blocks)
-	switch {
-	case !p.enough(matched, req.Input):
-	case p.enough(p.counted(matched, req.Input, depth), req.Input):
-		p.add(all, w, req.Now)
-		p.hits = append(p.hits, hit{at, matched})
-	default:
-		p.shares = append(p.shares, hit{at, matched})
+	if depth != p.grade.depth {
+		p.grade = p.gradeOf(depth, req.Input)
 	}
+	switch {
+	case !p.grade.enough:
+	case p.grade.counts:
+		p.add(all, w, req.Now)
+		p.hits = append(p.hits, hit{at, p.grade.matched})
+	default:
+		p.shares = append(p.shares, hit{at, p.grade.matched})
+	}
+}
+
+func (p *CacheAware) gradeOf(depth, input uint64) grade {
+	g := grade{depth: depth, matched: held(input, depth, p.lookup.Blocks)}
+	g.enough = p.enough(g.matched, input)
+	g.counts = g.enough && p.enough(p.counted(g.matched, input, depth), input)
+	return g
 }
 
 // add takes an engine into a set. It reads reports while they still matter, and

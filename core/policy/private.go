@@ -53,30 +53,40 @@ func (p *CacheAware) share(sharing []*core.Worker, req *core.PickRequest) (pick 
 // in-flight differs by little are told apart by what this context sent them lately.
 func (p *CacheAware) spread(pool []*core.Worker, req *core.PickRequest) (*core.Worker, pressure.Side) {
 	p.sample.begin(len(pool), req.Rand)
-	best := pool[p.sample.next()]
-	lowest := p.observe(best, req.Now)
+	best := p.burdenOf(pool[p.sample.next()], req.Now)
 	for range min(p.caching.MinLoadChoices, len(pool)) - 1 {
-		w := pool[p.sample.next()]
-		if side := p.observe(w, req.Now); p.busier(best, lowest, w, side, req.Stage) {
-			best, lowest = w, side
+		if next := p.burdenOf(pool[p.sample.next()], req.Now); p.busier(&best, &next, req.Stage) {
+			best = next
 		}
 	}
 	p.sample.end()
-	return best, lowest
+	return best.worker, best.side
+}
+
+// burden is what engines are told apart by.
+type burden struct {
+	worker *core.Worker
+	side   pressure.Side
+	sent   uint64 // lately by this context
+}
+
+func (p *CacheAware) burdenOf(w *core.Worker, now core.Instant) burden {
+	return burden{w, p.observe(w, now), p.prefixes.Sent(p.caching.Source, w)}
 }
 
 // busier reports whether an engine is busier than another. Complete reports decide
 // where both have one.
-func (p *CacheAware) busier(w *core.Worker, side pressure.Side, than *core.Worker, other pressure.Side, stage core.Stage) bool {
-	if side.Report != nil && other.Report != nil && side.Report.Native() && other.Report.Native() {
-		if order := pressure.Compare(stage, side, other); order != 0 {
+func (p *CacheAware) busier(one, than *burden, stage core.Stage) bool {
+	a, b := one.side, than.side
+	if a.Report != nil && b.Report != nil && a.Report.Native() && b.Report.Native() {
+		if order := pressure.Compare(stage, a, b); order != 0 {
 			return order > 0
 		}
 	}
-	if max(side.Inflight, other.Inflight)-min(side.Inflight, other.Inflight) > p.busy.slack() {
-		return side.Inflight > other.Inflight
+	if max(a.Inflight, b.Inflight)-min(a.Inflight, b.Inflight) > p.busy.slack() {
+		return a.Inflight > b.Inflight
 	}
-	return p.prefixes.Sent(p.caching.Source, w) > p.prefixes.Sent(p.caching.Source, than)
+	return one.sent > than.sent
 }
 
 // mean is the requests in flight of some engines.
@@ -87,7 +97,9 @@ type mean struct{ all, n uint64 }
 // the rest of a pick.
 const meanSample = 16
 
-// meanOf is that of the candidates, of many those of a sample.
+// meanOf is that of the candidates, of many those of a sample: so many of them at
+// even distances, from one drawn at random on. To draw each would cost more than to
+// ask it.
 func (p *CacheAware) meanOf(engines []*core.Worker, r *rand.Rand) mean {
 	m := mean{n: uint64(min(len(engines), meanSample))}
 	if len(engines) <= meanSample {
@@ -96,11 +108,13 @@ func (p *CacheAware) meanOf(engines []*core.Worker, r *rand.Rand) mean {
 		}
 		return m
 	}
-	p.sample.begin(len(engines), r)
+	at, step := r.IntN(len(engines)), len(engines)/meanSample
 	for range meanSample {
-		m.all += p.loads.Inflight(engines[p.sample.next()])
+		m.all += p.loads.Inflight(engines[at])
+		if at += step; at >= len(engines) {
+			at -= len(engines)
+		}
 	}
-	p.sample.end()
 	return m
 }
 

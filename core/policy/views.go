@@ -55,18 +55,20 @@ type Lookup struct {
 	// Shared is how many of the query's blocks, from the first on, belong to many
 	// prompts; known to SourceHistory only, whose blocks are bytes.
 	Shared uint64
-	// Holders are the engines that hold any of it, of SourceHistory only, in no
-	// order: then no other's Depth is asked. They may be former descriptions of
+	// Holders are the engines that hold as much of it as was asked for, of
+	// SourceHistory only, in no order: then no other's Depth is asked. They may be former descriptions of
 	// members. Valid until the pick returns.
 	Holders []*core.Worker
-	Detail  string // why, for LookupInvalid and LookupUnavailable
+	Depths  []uint64 // what each of Holders holds
+	Detail  string   // why, for LookupInvalid and LookupUnavailable
 }
 
 // PrefixView is what a policy may know of the prefixes that engines hold. One
 // lookup per request and source serves all buckets (POLICY_DESIGN section 5).
 type PrefixView interface {
-	// Lookup gives the request's lookup at a named source.
-	Lookup(source string, req *core.PickRequest) Lookup
+	// Lookup gives the request's lookup at a named source. Engines that hold fewer
+	// than least tokens of the prompt need not be among its Holders.
+	Lookup(source string, least uint64, req *core.PickRequest) Lookup
 	// Depth is how many of the query's blocks an engine holds, from the first on
 	// and without a gap; of several ranks or copies the most. 0 when none.
 	Depth(source string, w *core.Worker) uint64

@@ -20,8 +20,9 @@ const (
 type Prefix struct {
 	Source    string // that was asked; empty when the policy does not look at prefixes
 	Certainty Certainty
-	// Rank is the data-parallel rank that the engine is told to use; unknown for none.
-	Rank core.Count
+	// Age is the milliseconds since the source last learned of the engine's cache, or of
+	// any where the engine holds nothing; unknown where it does not say.
+	Age core.Count
 	// Unavailable says that nobody could be asked, Why for what reason.
 	Unavailable bool
 	Why         string
@@ -51,6 +52,11 @@ func (s *Summary) appendPrefix(b []byte) []byte {
 	}
 	b = append(b, " by "...)
 	b = append(b, p.Source...)
+	if p.Age.Known {
+		b = append(b, ", "...)
+		b = strconv.AppendUint(b, p.Age.N, 10)
+		b = append(b, " ms old"...)
+	}
 	switch p.Certainty {
 	case CertaintyUncertain:
 		b = append(b, ", uncertain"...)
@@ -58,9 +64,32 @@ func (s *Summary) appendPrefix(b []byte) []byte {
 		b = append(b, ", pending"...)
 	case CertaintyTold:
 	}
-	if p.Rank.Known {
-		b = append(b, ", rank "...)
-		b = strconv.AppendUint(b, p.Rank.N, 10)
+	return b
+}
+
+// RankBy says by what a data-parallel rank was chosen.
+type RankBy uint8
+
+// What ranks are chosen by.
+const (
+	RankByPrefix RankBy = iota // it holds the prefix
+	RankByKey                  // of the routing key or the session
+	RankByLoad                 // fewest requests in flight
+)
+
+// appendRank writes which rank the engine is told to use.
+func (s *Summary) appendRank(b []byte) []byte {
+	if !s.Rank.Known {
+		return b
+	}
+	b = append(b, ", rank "...)
+	b = strconv.AppendUint(b, s.Rank.N, 10)
+	switch s.RankBy {
+	case RankByKey:
+		b = append(b, " by key"...)
+	case RankByLoad:
+		b = append(b, " by load"...)
+	case RankByPrefix:
 	}
 	return b
 }

@@ -88,6 +88,9 @@ type Summary struct {
 	// unknown when its policy does not look at prefixes.
 	Matched core.Count
 	Prefix  Prefix // how Matched is known
+	// Rank is the data-parallel rank that the engine is told to use, unknown for none.
+	Rank   core.Count
+	RankBy RankBy
 
 	order      [MaxTries]string
 	ordered    int // buckets in the order, those not kept included
@@ -253,7 +256,7 @@ func (s *Summary) appendResult(b []byte) []byte {
 	b = append(b, s.Reason.String()...)
 	b = append(b, " of "...)
 	b = strconv.AppendInt(b, int64(s.considered), 10)
-	b = s.appendPrefix(b)
+	b = s.appendRank(s.appendPrefix(b))
 	b = append(b, " ["...)
 	for i, c := range s.candidates[:s.listed] {
 		if i > 0 {

@@ -134,9 +134,14 @@ func TestDescribe_prefix(t *testing.T) {
 		", holding 0 tokens":                   {Matched: core.Known(0)},
 		", holding 9 tokens by history":        {Matched: core.Known(9), Prefix: Prefix{Source: "history"}},
 		", holding 9 tokens by local, pending": {Matched: core.Known(9), Prefix: Prefix{Source: "local", Certainty: CertaintyPending}},
-		", holding 9 tokens by local, uncertain, rank 0": {Matched: core.Known(9), Prefix: Prefix{Source: "local", Certainty: CertaintyUncertain, Rank: core.Known(0)}},
-		", local unavailable":                            {Prefix: Prefix{Source: "local", Unavailable: true}},
-		`, local unavailable: "down; \"why\""`:           {Prefix: Prefix{Source: "local", Unavailable: true, Why: `down; "why"`}},
+		", holding 9 tokens by local, uncertain, rank 0": {Matched: core.Known(9), Prefix: Prefix{Source: "local", Certainty: CertaintyUncertain}, Rank: core.Known(0)},
+		", holding 9 tokens by local, 40 ms old, pending, rank 2 by load": {
+			Matched: core.Known(9), Prefix: Prefix{Source: "local", Age: core.Known(40), Certainty: CertaintyPending}, Rank: core.Known(2), RankBy: RankByLoad,
+		},
+		", holding 0 tokens by local, 0 ms old": {Matched: core.Known(0), Prefix: Prefix{Source: "local", Age: core.Known(0)}},
+		", rank 1 by key":                       {Rank: core.Known(1), RankBy: RankByKey},
+		", local unavailable":                   {Prefix: Prefix{Source: "local", Unavailable: true}},
+		`, local unavailable: "down; \"why\""`:  {Prefix: Prefix{Source: "local", Unavailable: true, Why: `down; "why"`}},
 	} {
 		s.Model, s.Chosen, s.Reason = "m", "e0", core.ReasonCacheCandidate
 		require.Contains(t, s.Describe(), "chose e0 by cache_candidate of 0"+want+" [")

@@ -18,6 +18,26 @@ func (m *Model) policyOf(stage core.Stage, g *Group) *Policy {
 	return m.Policy
 }
 
+// eachPolicy visits the policy of each group that has one.
+func (m *Model) eachPolicy(visit func(*Policy)) {
+	note := func(stage core.Stage, g *Group) {
+		if g == nil {
+			return
+		}
+		if p := m.policyOf(stage, g); p != nil {
+			visit(p)
+		}
+	}
+	for i := range m.Buckets {
+		groups := &m.Buckets[i].Groups
+		note(core.StagePlain, groups.Plain)
+		if groups.PD != nil {
+			note(core.StagePrefill, groups.PD.Prefill)
+			note(core.StageDecode, groups.PD.Decode)
+		}
+	}
+}
+
 // stagesOf lists the stages of the groups that take a default of the model.
 func (m *Model) stagesOf(p *Policy) (stages []core.Stage) {
 	note := func(stage core.Stage, g *Group) {

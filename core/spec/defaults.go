@@ -19,6 +19,18 @@ const (
 	EndpointOriginalDst  = "original_dst"
 )
 
+// DefaultEndpointHeader names the chosen engine to the host (design section 8).
+const DefaultEndpointHeader = "x-pointsman-endpoint"
+
+// SubsetKey is what the subset hint is called in the host's metadata (peers.md 2.1).
+const SubsetKey = "x-gateway-destination-endpoint-subset"
+
+// Choices of Config.SLOHeaders.
+const (
+	SLOHeadersSGL  = "sgl"
+	SLOHeadersLLMD = "llm_d"
+)
+
 // Choices of Config.Receipts.
 const (
 	ReceiptsOff = "off"
@@ -64,6 +76,9 @@ const (
 const (
 	HeaderTTFT = "x-sgl-ttft-slo-ms"
 	HeaderTPS  = "x-sgl-tps-slo"
+	// Those of llm-d (peers.md 2.1).
+	HeaderLLMDTTFT = "x-llm-d-slo-ttft-ms"
+	HeaderLLMDTPOT = "x-llm-d-slo-tpot-ms"
 )
 
 // DefaultIdle is how many seconds a binding lasts without a request
@@ -75,6 +90,12 @@ const (
 	TokensExact     = "exact"
 	TokensAmbiguous = "ambiguous"
 	TokensEstimate  = "estimate"
+)
+
+// Choices of Model.DPRanks.
+const (
+	DPRanksPrefix = "prefix"
+	DPRanksAlways = "always"
 )
 
 // Limits and defaults of settings.
@@ -89,8 +110,12 @@ const (
 	// it, behind a short queue. One that ends too early scatters a burst, one that ends
 	// late costs a wrong guess after a prompt that was never computed.
 	DefaultPending = 5_000
-	maxDuration    = 24 * 60 * 60 * 1000
-	maxLabel       = 256 // bytes; what the state service takes unless told otherwise
+	// DefaultInputIDs makes bodies longer by about 200 KB at most. MaxInputIDs is what a
+	// context's memory is held to.
+	DefaultInputIDs = 1 << 15
+	MaxInputIDs     = 1 << 18
+	maxDuration     = 24 * 60 * 60 * 1000
+	maxLabel        = 256 // bytes; what the state service takes unless told otherwise
 )
 
 // Defaults gives a copy of cfg in which every setting that has a default is
@@ -100,6 +125,9 @@ func Defaults(cfg *Config) *Config {
 	set(&c.OnNoState, OnNoStateReject)
 	set(&c.EndpointMode, EndpointOverrideHost)
 	set(&c.Receipts, ReceiptsOff)
+	set(&c.EndpointHeader, DefaultEndpointHeader)
+	c.EndpointHeader = strings.ToLower(c.EndpointHeader)
+	set(&c.SLOHeaders, SLOHeadersSGL)
 	if c.Paths == nil {
 		c.Paths = []string{"/v1/chat/completions", "/v1/completions"}
 	}

@@ -70,11 +70,26 @@ func (m *Model) inForce() string {
 		size += len(groups[shown]) + len("; ")
 		shown++
 	}
-	line := strings.Join(groups[:shown], "; ")
+	line := m.inputsInForce() + strings.Join(groups[:shown], "; ")
 	if more := len(groups) - shown; more > 0 {
 		line += fmt.Sprintf("; and %d more groups", more)
 	}
 	return line
+}
+
+// inputsInForce says what else engines are told of the model's requests.
+func (m *Model) inputsInForce() string {
+	var s settings
+	if most := m.InputIDs.longest(); most > 0 {
+		s.add("input_ids.max_tokens", most)
+	}
+	if m.DPRanks == DPRanksAlways {
+		s.add("dp_ranks", m.DPRanks)
+	}
+	if s == "" {
+		return ""
+	}
+	return strings.TrimPrefix(string(s), " ") + "; "
 }
 
 // inForce is the policy with all its settings.

@@ -24,7 +24,7 @@ func refusedKey(key string) (refusal, bool) {
 	switch name {
 	case "policy":
 		return refusal{"belongs to a group, or to a model for all its groups", `write it into "plain", "prefill" or "decode", or into "models": {"<name>": {...}}`}, true
-	case "ttft_slo", "tps_slo", "sampling", "prefill_policy", "decode_policy":
+	case "ttft_slo", "tps_slo", "sampling", "prefill_policy", "decode_policy", "input_ids", "dp_ranks":
 		return refusal{"belongs to a model", `write it into "models": {"<name>": {...}}`}, true
 	case "ttft_ms", "tokens_per_second":
 		return refusal{"belongs to a bucket", `write it into "buckets": [{...}]`}, true
@@ -42,7 +42,7 @@ func refusedKey(key string) (refusal, bool) {
 		return refusal{"belongs to a worker", `write it into "workers": [{...}]; of others the state service finds it out`}, true
 	case "version_group", "services":
 		return refusal{"belongs to a worker", `write it into "workers": [{...}], or into the state service's configuration`}, true
-	case "kv_indexer", "dp_aware", "observe_max_body":
+	case "kv_indexer", "observe_max_body":
 		return refusal{"is not in this version", "leave it out"}, true
 	}
 	if slices.Contains(keysOf(reflect.TypeFor[Policy]()), name) {
@@ -80,6 +80,7 @@ func renamedKeys() map[string]refusal {
 	renamed := func(to string) refusal { return refusal{"is spelled otherwise here", "use " + to} }
 	return map[string]refusal{
 		"max_in_flight":      renamed(`"admission": {"max_inflight_requests": ...} in the policy`),
+		"dp_aware":           renamed(`"dp_ranks": "always" in a model`),
 		"min_input_tokens":   renamed(`"limits": {"min": ...}`),
 		"max_input_tokens":   renamed(`"limits": {"max": ...}`),
 		"power_of_n_choices": renamed(`"choices" in the policy`),

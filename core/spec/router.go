@@ -64,7 +64,10 @@ type Needs struct {
 	Session string // header of the session key
 	Routing string // header of the routing key
 	TTFT    string // header of the target for the time to first token
-	TPS     string // header of the target for tokens per second
+	TPS     string // header of the target for tokens per second, or for milliseconds per token
+
+	Subset         string // header of the engines that a request is kept to
+	SubsetMetadata string // namespace of the host's metadata for the same
 
 	// Members of the body that hold a key when its header does not, in order of
 	// preference; none where the key is not needed.
@@ -88,6 +91,10 @@ type ModelNeeds struct {
 	History bool
 	// Lengths says when the service is to count the prompt.
 	Lengths Lengths
+	// InputIDs is the longest chat whose token ids are forwarded, 0 for none.
+	InputIDs uint32
+	// AlwaysRanked says that engines of several ranks are always told which one.
+	AlwaysRanked bool
 }
 
 // Lengths says when a model's prompts are counted by the state service.
@@ -111,6 +118,14 @@ func (c *Config) lengths(m *Model, buckets *bucket.Resolver) Lengths {
 	return LengthsExact
 }
 
+// longest is the most tokens of a chat that is forwarded with them, 0 for none.
+func (i *InputIDs) longest() uint32 {
+	if i == nil {
+		return 0
+	}
+	return uint32(valueOr(i.MaxTokens, DefaultInputIDs))
+}
+
 // place is where a policy stands.
 type place struct {
 	model, bucket string
@@ -122,6 +137,7 @@ type place struct {
 type keyHeaders struct {
 	session, routing             string
 	sessionFields, routingFields []chat.Field
+	ttft, tps                    string
 }
 
 func (c *Config) keyHeaders() keyHeaders {
@@ -131,10 +147,15 @@ func (c *Config) keyHeaders() keyHeaders {
 		}
 		return strings.ToLower(h.Header)
 	}
-	return keyHeaders{
-		name(c.Session, DefaultSessionHeader), name(c.RoutingKey, DefaultRoutingHeader),
-		c.Session.fields(), c.RoutingKey.fields(),
+	h := keyHeaders{
+		session: name(c.Session, DefaultSessionHeader), routing: name(c.RoutingKey, DefaultRoutingHeader),
+		sessionFields: c.Session.fields(), routingFields: c.RoutingKey.fields(),
+		ttft: HeaderTTFT, tps: HeaderTPS,
 	}
+	if c.SLOHeaders == SLOHeadersLLMD {
+		h.ttft, h.tps = HeaderLLMDTTFT, HeaderLLMDTPOT
+	}
+	return h
 }
 
 // fields are the members of a body that hold the key.
@@ -150,9 +171,17 @@ func (h *KeyHeader) fields() (list []chat.Field) {
 	return list
 }
 
+// interop notes what hops before the filter say.
+func (n *Needs) interop(c *Config) {
+	if c.Subset != nil {
+		n.Subset, n.SubsetMetadata = strings.ToLower(c.Subset.Header), c.Subset.Metadata
+	}
+}
+
 // Build makes the router of a valid configuration.
 func Build(cfg *Config, h Handles) (*Router, error) {
 	r := &Router{headers: cfg.keyHeaders()}
+	r.needs.interop(cfg)
 	for _, name := range slices.Sorted(maps.Keys(cfg.Models)) {
 		m := cfg.Models[name]
 		if err := r.add(name, m, h); err != nil {
@@ -160,6 +189,12 @@ func Build(cfg *Config, h Handles) (*Router, error) {
 		}
 		model := r.building()
 		model.needs.Lengths = cfg.lengths(&m, model.resolver)
+		model.needs.InputIDs = m.InputIDs.longest()
+		model.needs.AlwaysRanked = m.DPRanks == DPRanksAlways
+		if model.needs.AlwaysRanked {
+			r.needKey(policy.KeySession)
+			r.needKey(policy.KeyRouting)
+		}
 	}
 	r.directory.sort()
 	slices.Sort(r.members)
@@ -199,10 +234,10 @@ func (r *Router) resolver(name string, m Model, h Handles) (*bucket.Resolver, er
 		return nil, fmt.Errorf("preferences %q and %q are not both known", m.TTFTSLO, m.TPSSLO)
 	}
 	if ttft != bucket.PreferenceDisabled {
-		r.needs.TTFT = HeaderTTFT
+		r.needs.TTFT = r.headers.ttft
 	}
 	if tps != bucket.PreferenceDisabled {
-		r.needs.TPS = HeaderTPS
+		r.needs.TPS = r.headers.tps
 	}
 	return bucket.NewResolver(buckets, bucket.Preferences{TTFT: ttft, TPS: tps})
 }

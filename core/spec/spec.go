@@ -32,6 +32,18 @@ type Config struct {
 	// EndpointMode says how the host reads the endpoint header: override_host
 	// (default) or original_dst.
 	EndpointMode string `json:"endpoint_mode"`
+	// EndpointHeader is the request header that names the chosen engine to the host,
+	// whose own configuration must read the same one. Default: x-pointsman-endpoint.
+	// Hosts set up for an inference extension's endpoint picker read
+	// x-gateway-destination-endpoint.
+	EndpointHeader string `json:"endpoint_header"`
+	// Subset keeps requests to the engines that a hop before this filter names.
+	// Default: nobody names any.
+	Subset *Subset `json:"subset"`
+	// SLOHeaders says by whose names requests state service-level targets: sgl
+	// (default), x-sgl-ttft-slo-ms and x-sgl-tps-slo; or llm_d, x-llm-d-slo-ttft-ms and
+	// x-llm-d-slo-tpot-ms, the milliseconds for one output token.
+	SLOHeaders string `json:"slo_headers"`
 	// TransportRetry names up to two further engines beside the chosen one, for
 	// the host to retry on when the chosen one cannot be reached or breaks off
 	// before it answers. The host's route must retry (override_host only).
@@ -73,6 +85,20 @@ type Config struct {
 	Workers []Worker `json:"workers"`
 	// Models maps each routed model to its buckets.
 	Models map[string]Model `json:"models"`
+}
+
+// Subset says where a hop before the filter names the engines that a request may go
+// to: ip:port addresses with commas between, as the endpoint picker protocol has them.
+// A request with the hint goes to one of those engines or, when none of them takes it,
+// is answered with 503; an empty hint allows none. A request without it is free.
+// Clients can send headers, so use one only behind a hop that sets or removes it.
+type Subset struct {
+	// Header holds the hint, x-gateway-destination-endpoint-subset by custom.
+	Header string `json:"header"`
+	// Metadata is the namespace of the host's dynamic metadata that holds the hint
+	// under x-gateway-destination-endpoint-subset, envoy.lb.subset_hint by custom. It
+	// goes before Header if a request has both.
+	Metadata string `json:"metadata"`
 }
 
 // KeyHeader says where a request has its key of a kind, and how long the key's
@@ -181,6 +207,16 @@ type Model struct {
 	// Sampling holds requests to sampling parameters. Default: they are not looked
 	// at.
 	Sampling *Sampling `json:"sampling"`
+	// InputIDs has chats forwarded with the token ids that the state service made of
+	// them, so that the engine does not tokenize them again. Default: bodies go on
+	// without.
+	InputIDs *InputIDs `json:"input_ids"`
+	// DPRanks says when an engine of several data-parallel ranks is told which one is to
+	// compute a request: prefix (default), when the engine was chosen for a prefix that
+	// one of them holds; always, by the routing key or the session, else where the
+	// prefix is, else where least is in flight (engine-selection.md 8.7). An engine of
+	// which nobody knows how many ranks it has is told nothing then.
+	DPRanks string `json:"dp_ranks"`
 	// Policy is the policy of groups that have none of their own. A group's own
 	// policy replaces it whole: no setting of it is taken over. Each group has its
 	// own instance.
@@ -191,6 +227,19 @@ type Model struct {
 	// Buckets are tried in order of SLO preferences, capacity, rank and ID.
 	// Required.
 	Buckets []Bucket `json:"buckets"`
+}
+
+// InputIDs says how chats are forwarded with their token ids (engine-selection.md 12.5).
+// The member input_ids is added to the body, which is otherwise left as it is, if the
+// engine reads it there, as SGLang does; if the ids are certain to be what the engine
+// would make of the chat, so that its tokenizer was compared with the engine's; and if
+// the chat is a plain one: messages of text without tools, without reasoning, in an order
+// that no template rewrites, without settings of the template, and with a question at the
+// end. All others go on without, counted by the reason, and so does a chat that the state
+// service cannot be asked about in time.
+type InputIDs struct {
+	// MaxTokens is the longest chat that is forwarded so. Default 32768.
+	MaxTokens *uint64 `json:"max_tokens"`
 }
 
 // Bucket is a range of request lengths and the engines for it.

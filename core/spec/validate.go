@@ -85,6 +85,7 @@ func (v *validator) root() {
 	}
 	v.state()
 	v.abort()
+	v.interop()
 	if v.whole.fleet && c.State == nil && len(c.Workers) == 0 {
 		v.add("state", "is not set and there are no workers: nothing to route to", `set "state" or "workers"`)
 	}

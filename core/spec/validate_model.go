@@ -15,6 +15,8 @@ func (v *validator) model(name string, m Model) {
 		v.add(at, "a model needs a name", "write the name clients ask for")
 	}
 	v.tokens(at+".tokens", &m)
+	v.inputIDs(at+".input_ids", &m)
+	v.dpRanks(at+".dp_ranks", &m)
 	if len(m.Buckets) == 0 {
 		v.add(at+".buckets", "no bucket", "list at least one")
 	}
@@ -32,21 +34,6 @@ func (v *validator) model(name string, m Model) {
 		v.bucket(path, name, &m, b)
 	}
 	v.defaultPolicies(at, &m)
-}
-
-func (v *validator) tokens(at string, m *Model) {
-	switch m.Tokens {
-	case "", TokensEstimate:
-	case TokensExact, TokensAmbiguous:
-		if v.whole.fleet && v.cfg.State == nil {
-			v.add(at, strconv.Quote(m.Tokens)+" needs a state service, which counts the tokens", `add "state", or use "estimate"`)
-		}
-		if v.whole.models && !m.bounded() {
-			v.add(at, strconv.Quote(m.Tokens)+" has no effect: no bucket has a bound on lengths", "give a bucket limits or max_context_tokens, or leave it out")
-		}
-	default:
-		v.add(at, strconv.Quote(m.Tokens)+" is not a choice", `use "exact", "ambiguous" or "estimate"`)
-	}
 }
 
 // bounded reports whether the length of a prompt matters to any bucket.

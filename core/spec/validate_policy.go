@@ -156,7 +156,7 @@ func (v *validator) keyHeader(at string, h *KeyHeader, key policy.KeySource) {
 		v.add(at+".header", "is required", "name the header, or leave "+at+" out for the default one")
 	case !headerName(h.Header):
 		v.add(at+".header", strconv.Quote(h.Header)+" is not a header name", "use letters, digits and hyphens")
-	case strings.HasPrefix(strings.ToLower(h.Header), "x-pointsman-"):
+	case strings.HasPrefix(strings.ToLower(h.Header), ownPrefix):
 		v.add(at+".header", strconv.Quote(h.Header)+" is one of the router's own", "use another header")
 	}
 	if v.whole.models && !v.keys[key] {

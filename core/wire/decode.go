@@ -211,6 +211,10 @@ func (w *Worker) setNumber(f field) {
 		w.Recoveries = f.num
 	case 11:
 		w.Aborts = f.num != 0
+	case 14:
+		w.Ranks = uint32(f.num)
+	case 15:
+		w.InputIDs = f.num != 0
 	}
 }
 

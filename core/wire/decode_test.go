@@ -56,6 +56,8 @@ func writeWorker(w *Worker) (b []byte) {
 	b = number(b, 9, w.Recoveries)
 	b = body(b, 10, []byte(w.Version))
 	b = appendBool(b, 11, w.Aborts)
+	b = appendUint(b, 14, uint64(w.Ranks))
+	b = appendBool(b, 15, w.InputIDs)
 	for _, s := range w.Services {
 		b = body(b, 12, []byte(s))
 	}
@@ -90,7 +92,7 @@ func sample() *SyncReply {
 			{
 				ID: "e1", Address: "10.0.0.1:8000", Models: []string{"m", "größer"}, Adapters: []core.Adapter{{Name: "a", Base: "m"}, {Name: "b", Base: "m"}},
 				Stage: core.StagePrefill, Generation: 1<<64 - 1, Healthy: true, Draining: true, Recoveries: 4, Version: "v2",
-				Aborts: true, Services: []string{"prod/chat", "prod/batch"},
+				Aborts: true, Ranks: 4, InputIDs: true, Services: []string{"prod/chat", "prod/batch"},
 			},
 			{ID: core.WorkerID(strings.Repeat("x", 300)), Address: "[::1]:1", Stage: core.StageNone},
 		},

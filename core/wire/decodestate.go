@@ -24,6 +24,8 @@ func DecodeObserveReply(msg []byte) (*ObserveReply, error) {
 			return decodeBinding(f.raw, &r.Bindings[len(r.Bindings)-1])
 		case f.number == 4 && f.kind == protowire.VarintType:
 			r.Uncounted = f.num != 0
+		case f.number == 5 && f.kind == protowire.BytesType:
+			return decodeInputIDs(f.raw, &r.InputIDs)
 		}
 		return nil
 	})
@@ -101,13 +103,15 @@ func decodeLookup(msg []byte, l *Lookup) error {
 		case f.number == 5 && f.kind == protowire.BytesType:
 			l.Depths = append(l.Depths, Depth{})
 			err = decodeDepth(f.raw, &l.Depths[len(l.Depths)-1])
+		case f.number == 6 && f.kind == protowire.VarintType:
+			l.Age = core.Known(f.num)
 		}
 		return err
 	})
 }
 
 func decodeDepth(msg []byte, d *Depth) error {
-	return walk(msg, func(f field) error {
+	return walk(msg, func(f field) (err error) {
 		switch {
 		case f.number == 1 && f.kind == protowire.BytesType:
 			id, err := text(f.raw)
@@ -121,7 +125,11 @@ func decodeDepth(msg []byte, d *Depth) error {
 			d.Uncertain = f.num != 0
 		case f.number == 5 && f.kind == protowire.VarintType:
 			d.Rank = core.Known(uint64(uint32(f.num)))
+		case f.number == 6:
+			d.Ranks, err = appendUints(d.Ranks, &f)
+		case f.number == 7 && f.kind == protowire.VarintType:
+			d.Age = core.Known(f.num)
 		}
-		return nil
+		return err
 	})
 }

@@ -16,7 +16,7 @@ func AppendObserveRequest(dst []byte, r *ObserveRequest) []byte {
 	for i := range r.Scopes {
 		dst = appendMessage(dst, 8, func(b []byte) []byte { return appendScope(b, &r.Scopes[i]) })
 	}
-	return dst
+	return appendUint(dst, 11, uint64(r.InputIDs))
 }
 
 // AppendBindRequest appends the encoded request to dst and returns the result.

@@ -64,6 +64,8 @@ type Worker struct {
 	Healthy    bool
 	Draining   bool
 	Aborts     bool // by rid
+	Ranks      uint32
+	InputIDs   bool // takes them beside the messages of a chat
 	Recoveries uint64
 }
 

@@ -66,6 +66,7 @@ type ObserveRequest struct {
 	Tokens        bool
 	Sources       []string
 	Scopes        []Scope
+	InputIDs      uint32 // at most so many; 0 does not ask for them
 }
 
 // ObserveReply answers an ObserveRequest.
@@ -74,6 +75,7 @@ type ObserveReply struct {
 	Lookups   []Lookup
 	Bindings  []Binding
 	Uncounted bool
+	InputIDs  InputIDs
 }
 
 // LookupOutcome says what became of a prefix lookup.
@@ -94,6 +96,7 @@ type Lookup struct {
 	Blocks  uint64
 	Detail  string
 	Depths  []Depth
+	Age     core.Count // milliseconds since the source last learned anything
 }
 
 // Depth is how much of a prompt one worker holds.
@@ -103,6 +106,8 @@ type Depth struct {
 	DeviceBlocks core.Count
 	Uncertain    bool
 	Rank         core.Count // unknown for a worker of one rank
+	Ranks        []uint32   // that hold as much, when there are several
+	Age          core.Count // milliseconds since the source last learned of the rank
 }
 
 // BindRequest compares and binds.

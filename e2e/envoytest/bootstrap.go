@@ -1,6 +1,7 @@
 package envoytest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -21,6 +22,9 @@ func bootstrap(o Options, listen, admin string) ([]byte, error) {
 	source, err := configs.FS.ReadFile("envoy/" + string(o.Bootstrap) + ".yaml")
 	if err != nil {
 		return nil, err
+	}
+	if o.EndpointHeader != "" {
+		source = bytes.ReplaceAll(source, []byte("x-pointsman-endpoint"), []byte(o.EndpointHeader))
 	}
 	var doc document
 	if err := yaml.Unmarshal(source, &doc); err != nil {
@@ -81,6 +85,11 @@ func (e *editor) listener(l document, addr string) {
 			e.wasm(filter["typed_config"].(document)["config"].(document))
 		}
 	}
+	all := make([]any, 0, len(e.options.Before)+len(hcm["http_filters"].([]any)))
+	for _, f := range e.options.Before {
+		all = append(all, f)
+	}
+	hcm["http_filters"] = append(all, hcm["http_filters"].([]any)...)
 }
 
 func (e *editor) wasm(config document) {

@@ -50,6 +50,10 @@ type Options struct {
 	Env           map[string]string
 	Manager       map[string]any // further settings of the connection manager, over the shipped ones
 	Trace         bool           // log every call between Envoy and the module
+	// EndpointHeader is read in place of x-pointsman-endpoint.
+	EndpointHeader string
+	// Before are HTTP filters in front of the module.
+	Before []map[string]any
 }
 
 // Envoy is a running proxy.
@@ -93,11 +97,18 @@ func (e *Envoy) run(t testing.TB, o Options, binary string, config []byte, flags
 	if o.Trace {
 		level = "wasm:trace"
 	}
+	e.launch(t, max(o.Concurrency, 1), level, binary, path, nil, flags...)
+}
+
+// launch starts the process with a bootstrap's file.
+func (e *Envoy) launch(t testing.TB, threads int, level, binary, path string, env []string, flags ...string) {
+	t.Helper()
 	args := append([]string{
-		"-c", path, "--concurrency", strconv.Itoa(max(o.Concurrency, 1)),
+		"-c", path, "--concurrency", strconv.Itoa(threads),
 		"--disable-hot-restart", "--log-level", "warning", "--component-log-level", level,
 	}, flags...)
 	e.cmd = exec.Command(binary, args...)
+	e.cmd.Env = append(os.Environ(), env...)
 	e.cmd.Stdout, e.cmd.Stderr = &e.log, &e.log
 	e.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, e.cmd.Start())

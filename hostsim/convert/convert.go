@@ -139,6 +139,9 @@ func (c *converter) build() {
 	}
 	c.keys()
 	m := model{Sampling: c.sampling()}
+	if c.line.has("--dp-aware") {
+		m.DPRanks = spec.DPRanksAlways
+	}
 	switch {
 	case c.line.has("--reorg-config"):
 		c.reorgConfig(&m)

@@ -44,6 +44,7 @@ type model struct {
 	TTFTSLO  string    `json:"ttft_slo,omitempty"`
 	TPSSLO   string    `json:"tps_slo,omitempty"`
 	Sampling *sampling `json:"sampling,omitempty"`
+	DPRanks  string    `json:"dp_ranks,omitempty"`
 	Buckets  []bucket  `json:"buckets"`
 }
 

@@ -3,7 +3,7 @@ package convert
 // laterFlags are those of newer sources, [N] in engine-selection.md.
 func laterFlags() []Flag {
 	return []Flag{
-		{Name: "--dp-aware", kind: kindSwitch, Fate: Refused, Reason: "is not a choice here: cache_aware with the source local names the rank that holds a prefix, and engines choose theirs otherwise", To: "leave it out"},
+		{Name: "--dp-aware", kind: kindSwitch, needs: "--service-discovery", Fate: Converted, To: "`dp_ranks`: always of the model; how many ranks an engine has is for the state service to find out"},
 		{Name: "--no-tokenizer", kind: kindSwitch, Fate: Outside, To: stateService + "without `tokenize` it has no tokenizer, and prompt lengths are a quarter of the body's bytes"},
 		{Name: "--kv-peer-selector", Value: "TERM...", kind: kindList, Fate: Outside, To: stateService + "all proxies share its index, there are no router peers"},
 		{Name: "--kv-bootstrap-timeout-ms", Value: "MS", kind: kindCount, Fate: Outside, To: stateService + "all proxies share its index, there are no router peers"},

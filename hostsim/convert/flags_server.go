@@ -19,7 +19,7 @@ func serverFlags() []Flag {
 			Name: "--tokenizer-path", Value: "PATH", Default: "the model id", kind: kindText, Fate: Outside,
 			To: stateService + "`tokenize.models.<model>.dir` of its configuration",
 		},
-		{Name: "--disable-input-ids-forwarding", kind: kindSwitch, Fate: Outside, To: "nobody: bodies go to the engine without token ids"},
+		{Name: "--disable-input-ids-forwarding", kind: kindSwitch, Fate: Outside, To: "nobody: bodies go to the engine without token ids unless the model has `input_ids`"},
 		{Name: "--override-sampling-params", Value: "JSON", Rule: "an object, see core/sampling/README.md", kind: kindText, Fate: Converted, To: "`sampling.override` of the model"},
 		{
 			Name: "--sampling-param-conflict", Value: "MODE", Default: "reject", kind: kindText, choices: []string{"reject", "allow"},

@@ -73,7 +73,7 @@ func policyCases() []flagCase {
 		{flag: "--sticky-fallback-policy", args: static("--policy sticky --sticky-fallback-policy random"), path: plainPolicy + "fallback", want: `"random"`},
 		{flag: "--sticky-idle-secs", args: static("--policy sticky --sticky-idle-secs 9"), path: "routing_key.idle_secs", want: "9"},
 		{flag: "--sticky-eviction-interval-secs", args: static("--policy sticky --sticky-eviction-interval-secs 9"), want: "state service"},
-		{flag: "--dp-aware", args: static("--dp-aware"), refused: true, want: "not a choice here"},
+		{flag: "--dp-aware", args: discovered("--dp-aware"), path: "models.m.dp_ranks", want: `"always"`},
 		{flag: "--no-tokenizer", args: static("--no-tokenizer"), want: "no tokenizer"},
 		{flag: "--kv-peer-selector", args: static("--kv-peer-selector a=b"), want: "no router peers"},
 		{flag: "--kv-bootstrap-timeout-ms", args: static("--kv-bootstrap-timeout-ms 5"), want: "no router peers"},

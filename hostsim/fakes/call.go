@@ -46,7 +46,7 @@ type call struct {
 
 // bodyKeys are the raw values of the keys that matter; of a repeated key the last one counts, as in Python.
 type bodyKeys struct {
-	model, messages, prompt, tools, maxTokens, maxCompletion, n, stream, streamOptions, rid, room, transfer, salt, extraKey, xargs, opening gjson.Result
+	model, messages, prompt, tools, maxTokens, maxCompletion, n, stream, streamOptions, rid, room, transfer, salt, extraKey, xargs, opening, inputIDs gjson.Result
 
 	chat []uint32 // tokens of the messages by Config.ChatTokens
 }
@@ -92,6 +92,8 @@ func (k *bodyKeys) read(key, value gjson.Result) bool {
 		k.xargs = value
 	case "add_generation_prompt":
 		k.opening = value
+	case "input_ids":
+		k.inputIDs = value
 	}
 	return true
 }
@@ -155,6 +157,9 @@ func (p *process) check(c *call, api api, keys bodyKeys) *apiError {
 	if bad := countPrompt(c, api, keys); bad != nil {
 		return bad
 	}
+	if bad := p.countIDs(c, api, keys.inputIDs); bad != nil {
+		return bad
+	}
 	if bad := p.limitOutput(c, keys); bad != nil {
 		return bad
 	}
@@ -215,6 +220,23 @@ func countPrompt(c *call, api api, keys bodyKeys) *apiError {
 		return badRequest("prompt", "%d prompts in one request, at most %d are taken", c.choices, maxChoices)
 	}
 	return nil
+}
+
+// countIDs goes by the token ids that a chat brings beside its messages. SGLang computes with them; vLLM does not know them.
+func (p *process) countIDs(c *call, api api, ids gjson.Result) *apiError {
+	if !p.readsIDs(api, ids) {
+		return nil
+	}
+	tokens, _, ok := promptTokens(ids)
+	if !ok || !ids.IsArray() {
+		return invalidBody("body.input_ids", "input_ids must be a list of token ids")
+	}
+	c.prompt = tokens
+	return nil
+}
+
+func (p *process) readsIDs(api api, ids gjson.Result) bool {
+	return api == chatAPI && p.cfg.Dialect == SGLang && ids.Exists() && ids.Type != gjson.Null
 }
 
 // wholeNumber reads an optional integer; null counts as absent.

@@ -78,7 +78,7 @@ func (p *process) readPrompt(c *call, api api, keys bodyKeys) *apiError {
 	}
 	c.namespace = kvcache.Namespace{Salt: keys.salt.Str, LoRA: p.adapterOf(keys.model.Str), Key: keys.extraKey.String()}
 	c.report = p.cfg.Dialect == VLLM && keys.xargs.Get("kv_cache_report_mode").Str == "full"
-	prompts := promptTokenLists(api, keys)
+	prompts := p.promptTokenLists(api, keys)
 	c.prompts = len(prompts)
 	for _, tokens := range prompts {
 		for range c.choices / len(prompts) {
@@ -89,14 +89,17 @@ func (p *process) readPrompt(c *call, api api, keys bodyKeys) *apiError {
 }
 
 // promptTokenLists is a request's prompts as the caches take them.
-func promptTokenLists(api api, keys bodyKeys) (prompts [][]uint32) {
+func (p *process) promptTokenLists(api api, keys bodyKeys) (prompts [][]uint32) {
+	asked := keys.prompt
 	switch {
+	case p.readsIDs(api, keys.inputIDs):
+		asked = keys.inputIDs
 	case api == chatAPI && keys.chat != nil:
 		return [][]uint32{keys.chat}
 	case api == chatAPI:
 		return [][]uint32{tokensOf(chatIDs(keys))}
 	}
-	for _, ids := range promptIDs(keys.prompt) {
+	for _, ids := range promptIDs(asked) {
 		prompts = append(prompts, tokensOf(ids))
 	}
 	return prompts

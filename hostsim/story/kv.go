@@ -21,6 +21,7 @@ type lookup struct {
 	blocks  uint64
 	detail  string
 	depths  []wire.Depth // in the order of the story
+	age     core.Count   // of all that the source knows, in milliseconds
 }
 
 // playKV tells what a prefix source knows of prompts from here on.
@@ -43,6 +44,7 @@ func readLookup(a *arguments, input string) (*lookup, error) {
 	unavailable, invalid := a.flag("unavailable"), a.flag("invalid")
 	blocks, asked := a.number("blocks")
 	l.detail, _ = a.text("detail")
+	l.age.N, l.age.Known = a.number("age")
 	if err := a.done(); err != nil {
 		return nil, err
 	}
@@ -67,7 +69,8 @@ func readLookup(a *arguments, input string) (*lookup, error) {
 }
 
 // readDepths reads an engine a line: ID, blocks, how many of them its device memory
-// holds, the data-parallel rank that does, and whether its event stream has gaps.
+// holds, the data-parallel rank or ranks that do, the milliseconds since they told of it,
+// and whether its event stream has gaps.
 func readDepths(input string) (list []wire.Depth, err error) {
 	for line := range strings.Lines(input) {
 		line = strings.TrimSpace(line)
@@ -87,6 +90,8 @@ func readDepths(input string) (list []wire.Depth, err error) {
 		}
 		d.DeviceBlocks.N, d.DeviceBlocks.Known = a.number("device")
 		d.Rank.N, d.Rank.Known = a.number("rank")
+		d.Age.N, d.Age.Known = a.number("age")
+		d.Ranks = readRanks(a)
 		if err := a.done(); err != nil {
 			return nil, fmt.Errorf("%q: %w", line, err)
 		}
@@ -111,9 +116,31 @@ func (l *lookup) encode() []byte {
 		if d.Rank.Known {
 			m = appendNumber(m, 5, d.Rank.N)
 		}
+		for _, rank := range d.Ranks {
+			m = appendNumber(m, 6, uint64(rank))
+		}
+		if d.Age.Known {
+			m = appendNumber(m, 7, d.Age.N)
+		}
 		b = appendBytes(b, 5, m)
 	}
+	if l.age.Known {
+		b = appendNumber(b, 6, l.age.N)
+	}
 	return b
+}
+
+// readRanks reads the ranks that hold as much, like ranks=(0,2).
+func readRanks(a *arguments) (ranks []uint32) {
+	texts, _ := a.list("ranks")
+	for _, text := range texts {
+		rank, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			a.fail("write the ranks like ranks=(0,2)")
+		}
+		ranks = append(ranks, uint32(rank))
+	}
+	return ranks
 }
 
 // String says what the source answers.

@@ -136,6 +136,8 @@ func encodeWorker(w *wire.Worker) (b []byte) {
 	for _, s := range w.Services {
 		b = appendBytes(b, 12, []byte(s))
 	}
+	b = appendNumber(b, 14, uint64(w.Ranks))
+	b = appendNumber(b, 15, protowire.EncodeBool(w.InputIDs))
 	return b
 }
 

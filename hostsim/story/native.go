@@ -167,11 +167,15 @@ func (f *nativeFilter) Open(o Opening) Exchange {
 	}
 	e.state.Rank = header("x-data-parallel-rank")
 	needs := f.flow.Needs()
+	var subset *core.Subset
+	if hint, sent := o.Headers.First(needs.Subset); sent && needs.Subset != "" {
+		subset = core.ParseSubset(hint)
+	}
 	ev := &flow.Event{
 		Kind: flow.EventHeaders, Now: f.now(), EndOfStream: o.End,
 		Method: header(":method"), Path: header(":path"), ContentEncoding: header("content-encoding"),
 		SessionHeader: header(needs.Session), RoutingHeader: header(needs.Routing),
-		TTFTHeader: header(needs.TTFT), TPSHeader: header(needs.TPS),
+		TTFTHeader: header(needs.TTFT), TPSHeader: header(needs.TPS), Subset: subset,
 	}
 	if n, err := strconv.ParseUint(header("content-length"), 10, 64); err == nil {
 		ev.ContentLength = core.Known(n)

@@ -22,7 +22,7 @@ request r1
 // A mistake ends the story with its place and what to write.
 func TestRun_mistakes(t *testing.T) {
 	for _, tt := range []struct{ step, want string }{
-		{"reqest r1", `s.story:12: reqest: no such command; write one of advance, answer, bindings, body, config, drain, drop, expect, explain, fleet, heal, hold, kill, kv, load, log, metrics, release, report, request, respond`},
+		{"reqest r1", `s.story:12: reqest: no such command; write one of advance, answer, bindings, body, config, drain, drop, expect, explain, fleet, heal, hold, ids, kill, kv, load, log, metrics, release, report, request, respond`},
 		{"request", `s.story:12: request: name the request, like "request r1 model=m"`},
 		{"request r2 modell=m", `s.story:12: request: unknown argument modell; README.md of hostsim/story lists what the command takes`},
 		{"request r2 input=many", `s.story:12: request: input=many is not a whole number; write it like input=5`},

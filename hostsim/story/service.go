@@ -37,6 +37,7 @@ type service struct {
 
 	aborts   []abort // not printed yet
 	kv       []lookup
+	ids      wire.InputIDs // of chats
 	bindings bindings
 	holding  bool     // answers to requests' calls wait
 	held     []func() // answers that wait
@@ -128,8 +129,8 @@ func (s *service) sync(message []byte) ([]byte, error) {
 	return appendReply(nil, s.reply(&r)), nil
 }
 
-// observe answers with bindings, and with what kv steps told of prefixes. No story
-// has tokens.
+// observe answers with bindings, and with what kv and ids steps told. No story has
+// lengths in tokens.
 func (s *service) observe(message []byte) (reply []byte, err error) {
 	sources, err := decodeSources(message)
 	if err != nil {
@@ -139,6 +140,9 @@ func (s *service) observe(message []byte) (reply []byte, err error) {
 		if slices.Contains(sources, s.kv[i].source) {
 			reply = appendBytes(reply, 2, s.kv[i].encode())
 		}
+	}
+	if reply, err = s.appendIDs(reply, message); err != nil {
+		return nil, err
 	}
 	scopes, err := decodeScopes(message)
 	for _, scope := range scopes {

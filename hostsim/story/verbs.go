@@ -32,7 +32,8 @@ func verbs() map[string]verb {
 		"metrics": {play: (*run).playMetrics, needsFilter: true},
 		"log":     {play: (*run).playLog, needsFilter: true},
 
-		"kv": {play: (*run).playKV},
+		"kv":  {play: (*run).playKV},
+		"ids": {play: (*run).playIDs},
 
 		"bindings": {play: (*run).playBindings},
 		"hold":     {play: (*run).playHold},

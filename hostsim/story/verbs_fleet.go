@@ -134,7 +134,10 @@ func (e *engine) read(a *arguments) {
 		e.Services = services
 	}
 	e.Version, _ = a.text("version")
-	e.Aborts = a.flag("aborts")
+	e.Aborts, e.InputIDs = a.flag("aborts"), a.flag("input_ids")
+	if n, ok := a.number("ranks"); ok {
+		e.Ranks = uint32(n)
+	}
 	if n, ok := a.number("generation"); ok {
 		e.live(n)
 	}

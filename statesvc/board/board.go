@@ -98,6 +98,7 @@ func compareID(r *row, id core.WorkerID) int {
 func sameWorker(a, b *core.Worker) bool {
 	return a.Address == b.Address && a.Stage == b.Stage && a.Version == b.Version && a.Generation == b.Generation &&
 		a.Healthy == b.Healthy && a.Draining == b.Draining && a.Aborts == b.Aborts &&
+		a.Ranks == b.Ranks && a.InputIDs == b.InputIDs &&
 		slices.Equal(a.Services, b.Services) && slices.Equal(a.Models, b.Models) && slices.Equal(a.Adapters, b.Adapters)
 }
 

@@ -122,7 +122,7 @@ func (r *row) wireWorker() wire.Worker {
 	return wire.Worker{
 		ID: w.ID, Address: w.Address, Models: w.Models, Adapters: w.Adapters, Stage: w.Stage, Version: w.Version,
 		Services: w.Services, Generation: w.Generation, Healthy: w.Healthy, Draining: w.Draining, Aborts: w.Aborts,
-		Recoveries: r.recoveries,
+		Ranks: uint32(w.Ranks), InputIDs: w.InputIDs, Recoveries: r.recoveries,
 	}
 }
 

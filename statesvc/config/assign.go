@@ -12,8 +12,8 @@ import (
 
 // assign copies a YAML tree into a settings struct. It goes on after a mistake,
 // so that one run names all of them; a value of the wrong type leaves the
-// default in place.
-func assign(tree map[string]any, into *Config, p *Problems) {
+// default in place. into points to the struct.
+func assign(tree map[string]any, into any, p *Problems) {
 	assignStruct(tree, reflect.ValueOf(into).Elem(), "", p)
 }
 

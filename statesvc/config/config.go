@@ -18,6 +18,7 @@ type Config struct {
 	// /v1/* and the status page. Empty: no token is asked for.
 	TokenEnv   string     `yaml:"token_env"`
 	Fleet      Fleet      `yaml:"fleet"`
+	Discovery  Discovery  `yaml:"discovery"`
 	Health     Health     `yaml:"health"`
 	Introspect Introspect `yaml:"introspect"`
 	Load       Load       `yaml:"load"`
@@ -181,7 +182,7 @@ type Shutdown struct {
 func Default() Config {
 	return Config{
 		Listen: "127.0.0.1:9090",
-		Fleet:  Fleet{ResolveMillis: 5000},
+		Fleet:  Fleet{ResolveMillis: 5000}, Discovery: defaultDiscovery(),
 		Health: Health{
 			Path: "/health", IntervalMillis: 1000, TimeoutMillis: 2000,
 			MaxBackoffMillis: 1000, HangAfterMillis: 3000,

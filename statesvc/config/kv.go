@@ -86,20 +86,21 @@ func (c *Config) validateKV(p *Problems) {
 	if t, total := k.ReplayTimeoutMillis, k.ReplayTotalMillis; t > 0 && total > 0 && total < t {
 		p.add("kv.replay_total_ms", "%d is below kv.replay_timeout_ms (%d), which could then never pass; write at least %d", total, t, t)
 	}
-	c.checkClaims(p)
+	checkSockets(c.Fleet.Static, "fleet.static", p)
 }
 
-// checkClaims refuses sockets that two workers name: an event would count twice.
-func (c *Config) checkClaims(p *Problems) {
+// checkSockets refuses sockets that two workers of a list name: an event would count
+// twice.
+func checkSockets(list []Worker, root string, p *Problems) {
 	type place struct {
 		host string
 		port int
 	}
 	owners := map[place]string{}
-	for i := range c.Fleet.Static {
-		k := &c.Fleet.Static[i].KV
+	for i := range list {
+		k := &list[i].KV
 		for _, e := range []struct{ key, endpoint string }{{"events", k.Events}, {"replay", k.Replay}, {"load", k.Load}} {
-			path := fmt.Sprintf("fleet.static[%d].kv.%s", i, e.key)
+			path := fmt.Sprintf("%s[%d].kv.%s", root, i, e.key)
 			host, port, err := SplitEndpoint(e.endpoint)
 			if e.endpoint == "" || err != nil {
 				continue

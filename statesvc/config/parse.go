@@ -24,7 +24,7 @@ func Read(path string, getenv func(string) string) (*Config, error) {
 // configuration names, so that its problems are told together with the others. look
 // gets what could be read, which other problems may be about.
 func Examine(path string, getenv func(string) string, look func(*Config) Problems) (*Config, error) {
-	data, err := readFile(path)
+	data, err := ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
@@ -38,7 +38,8 @@ func Examine(path string, getenv func(string) string, look func(*Config) Problem
 	return cfg, nil
 }
 
-func readFile(path string) ([]byte, error) {
+// ReadFile reads a file up to one byte more than any parser here takes.
+func ReadFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -66,7 +67,7 @@ func parse(data []byte, getenv func(string) string) (*Config, Problems) {
 		problems.add("", "the file is larger than %d bytes", maxFileBytes)
 		return nil, problems
 	}
-	tree, problem := readTree(data)
+	tree, problem := readTree(data, "the file is empty; write at least version: 1 and fleet.static")
 	if problem != "" {
 		problems.add("", "%s", problem)
 		return nil, problems
@@ -75,19 +76,19 @@ func parse(data []byte, getenv func(string) string) (*Config, Problems) {
 	assign(tree, &cfg, &problems)
 	cfg.complete(&problems)
 	cfg.validate(&problems)
-	cfg.readToken(getenv, &problems)
+	cfg.readTokens(getenv, &problems)
 	return &cfg, problems
 }
 
 // readTree parses YAML to plain maps, lists and scalars. Duplicate keys are
-// refused by the parser.
-func readTree(data []byte) (tree map[string]any, problem string) {
+// refused by the parser. empty is the problem of a text without anything in it.
+func readTree(data []byte, empty string) (tree map[string]any, problem string) {
 	dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
 	var doc any
 	err := dec.Decode(&doc)
 	switch {
 	case errors.Is(err, io.EOF) || err == nil && doc == nil:
-		return nil, "the file is empty; write at least version: 1 and fleet.static"
+		return nil, empty
 	case err != nil:
 		return nil, "not valid YAML: " + oneLine(yaml.FormatError(err, false, false))
 	}
@@ -104,17 +105,28 @@ func readTree(data []byte) (tree map[string]any, problem string) {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// readToken takes the bearer token out of the environment. A name without a
-// value is refused: the service would otherwise be open by mistake.
-func (c *Config) readToken(getenv func(string) string, p *Problems) {
-	if c.TokenEnv == "" {
-		return
+// readTokens takes the bearer tokens out of the environment.
+func (c *Config) readTokens(getenv func(string) string, p *Problems) {
+	c.Token = readToken(getenv, "token_env", c.TokenEnv, p)
+	h := &c.Discovery.HTTP
+	h.Token = readToken(getenv, "discovery.http.token_env", h.TokenEnv, p)
+	if h.Token != "" && h.Token == c.Token && h.TokenEnv != c.TokenEnv {
+		p.add("discovery.http.token_env", "the token in %s is the one in %s, which every proxy knows; take another", h.TokenEnv, c.TokenEnv)
 	}
-	c.Token = getenv(c.TokenEnv)
+}
+
+// readToken reads one. A name without a value is refused: the service would otherwise
+// be open by mistake.
+func readToken(getenv func(string) string, path, name string, p *Problems) string {
+	if name == "" {
+		return ""
+	}
+	token := getenv(name)
 	switch {
-	case c.Token == "":
-		p.add("token_env", "environment variable %s is empty or unset; set it to the token, or remove token_env to ask for none", c.TokenEnv)
-	case strings.ContainsFunc(c.Token, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
-		p.add("token_env", "environment variable %s holds a space or a character outside printable ASCII, which no Authorization header can carry", c.TokenEnv)
+	case token == "":
+		p.add(path, "environment variable %s is empty or unset; set it to the token, or remove token_env to ask for none", name)
+	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
+		p.add(path, "environment variable %s holds a space or a character outside printable ASCII, which no Authorization header can carry", name)
 	}
+	return token
 }

@@ -9,9 +9,12 @@ import (
 
 // Bounds of settings that would otherwise make the service useless or unsafe.
 const (
-	maxSpan    Millis = 24 * 60 * 60 * 1000 // a day
-	maxWorkers        = 10_000              // field report A14 wants 5,000 to work
+	maxSpan Millis = 24 * 60 * 60 * 1000 // a day
 )
+
+// MaxWorkers is the most engines of one service, over all sources; field report A14
+// wants 5,000 to work.
+const MaxWorkers = 10_000
 
 // validate checks every setting but the workers, which complete checks.
 func (c *Config) validate(p *Problems) {
@@ -26,15 +29,20 @@ func (c *Config) validate(p *Problems) {
 	if (c.TLS.CertFile == "") != (c.TLS.KeyFile == "") {
 		p.add("tls", "cert_file and key_file go together; give both or neither")
 	}
-	if strings.ContainsAny(c.TokenEnv, "= \t\n\x00") {
-		p.add("token_env", "%q is not the name of an environment variable, such as POINTSMAN_STATE_TOKEN", c.TokenEnv)
-	}
+	checkEnv("token_env", c.TokenEnv, p)
 	c.validateSpans(p)
 	c.validateCounts(p)
 	c.validateKV(p)
 	c.validateTokenize(p)
+	c.validateDiscovery(p)
 	checkPath("health.path", c.Health.Path, p)
 	checkPath("load.path", c.Load.Path, p)
+}
+
+func checkEnv(path, name string, p *Problems) {
+	if strings.ContainsAny(name, "= \t\n\x00") {
+		p.add(path, "%q is not the name of an environment variable, such as POINTSMAN_STATE_TOKEN", name)
+	}
 }
 
 func checkListen(listen string, p *Problems) {

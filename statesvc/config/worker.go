@@ -15,34 +15,49 @@ import (
 // complete takes each worker's address apart, fills in the ID and checks the
 // workers against each other.
 func (c *Config) complete(p *Problems) {
-	if len(c.Fleet.Static) == 0 {
+	if len(c.Fleet.Static) == 0 && !c.Discovery.Any() {
 		p.add("fleet.static", "no workers; write at least one, such as - address: 127.0.0.1:8000")
 	}
-	if n := len(c.Fleet.Static); n > maxWorkers {
-		p.add("fleet.static", "%d workers; at most %d are supported", n, maxWorkers)
+	completeWorkers(c.Fleet.Static, "fleet.static", c.Limits.MaxStringBytes, p)
+}
+
+// completeWorkers does so for one list, which stands at root.
+func completeWorkers(list []Worker, root string, maxBytes int, p *Problems) {
+	if n := len(list); n > MaxWorkers {
+		p.add(root, "%d workers; at most %d are supported", n, MaxWorkers)
 		return
 	}
-	ids, places := map[string]int{}, map[string]int{}
-	for i := range c.Fleet.Static {
-		w := &c.Fleet.Static[i]
-		path := fmt.Sprintf("fleet.static[%d]", i)
+	ids, places := places{root: root}, places{root: root}
+	for i := range list {
+		w := &list[i]
+		path := fmt.Sprintf("%s[%d]", root, i)
 		located := w.locate(path, p)
-		w.check(path, c.Limits.MaxStringBytes, p)
+		w.check(path, maxBytes, p)
 		if located {
-			noteDuplicate(places, w.Endpoint.hostPort(), i, path, "address", p)
+			places.note(w.Endpoint.HostPort(), i, "address", p)
 		}
 		if w.ID != "" {
-			noteDuplicate(ids, w.ID, i, path, "id", p)
+			ids.note(w.ID, i, "id", p)
 		}
 	}
 }
 
-func noteDuplicate(seen map[string]int, value string, i int, path, key string, p *Problems) {
-	if first, taken := seen[value]; taken {
-		p.add(path+"."+key, "%q is also the %s of fleet.static[%d]; remove one or change it", value, key, first)
+// places are the first entries of a list with each value.
+type places struct {
+	root string
+	seen map[string]int
+}
+
+// note tells of a value that an earlier entry has.
+func (s *places) note(value string, i int, key string, p *Problems) {
+	if first, taken := s.seen[value]; taken {
+		p.add(fmt.Sprintf("%s[%d].%s", s.root, i, key), "%q is also the %s of %s[%d]; remove one or change it", value, key, s.root, first)
 		return
 	}
-	seen[value] = i
+	if s.seen == nil {
+		s.seen = map[string]int{}
+	}
+	s.seen[value] = i
 }
 
 // locate fills Endpoint from address or url, and the ID when it is left out.
@@ -67,7 +82,7 @@ func (w *Worker) locate(path string, p *Problems) bool {
 		return false
 	}
 	if w.ID == "" {
-		w.ID = w.Endpoint.hostPort()
+		w.ID = w.Endpoint.HostPort()
 	}
 	return true
 }
@@ -128,12 +143,8 @@ func hostName(host string) bool {
 	return letter && len(host) <= 253 && !strings.Contains(host, "..") && !strings.HasPrefix(host, ".")
 }
 
-func (e Endpoint) hostPort() string {
-	return net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))
-}
-
 // BaseURL is the scheme and authority that requests to the engine begin with.
-func (e Endpoint) BaseURL() string { return e.Scheme + "://" + e.hostPort() }
+func (e Endpoint) BaseURL() string { return e.Scheme + "://" + e.HostPort() }
 
 func (w *Worker) check(path string, maxBytes int, p *Problems) {
 	checkName(path+".id", w.ID, maxBytes, p)

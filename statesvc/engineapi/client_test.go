@@ -68,19 +68,19 @@ func TestClient_Describe(t *testing.T) {
 		},
 		"SGLang prefill": {
 			answers: map[string]string{"/server_info": `{"served_model_name":"m","disaggregation_mode":"prefill","disaggregation_bootstrap_port":8998,"dp_size":2}`},
-			want:    engineapi.Description{Models: []string{"m"}, Stage: core.StagePrefill, BootstrapPort: 8998, Ranks: 2, Aborts: true},
+			want:    engineapi.Description{Models: []string{"m"}, Stage: core.StagePrefill, BootstrapPort: 8998, Ranks: 2, Aborts: true, InputIDs: true},
 		},
 		"SGLang plain, old path": {
 			answers: map[string]string{"/v1/models": models, "/get_server_info": `{"served_model_name":"m","disaggregation_mode":"null","dp_size":1}`},
-			want:    engineapi.Description{Models: []string{"base"}, Adapters: []core.Adapter{{Name: "lora", Base: "base"}}, Stage: core.StagePlain, Ranks: 1, Aborts: true},
+			want:    engineapi.Description{Models: []string{"base"}, Adapters: []core.Adapter{{Name: "lora", Base: "base"}}, Stage: core.StagePlain, Ranks: 1, Aborts: true, InputIDs: true},
 		},
 		"SGLang decode": {
 			answers: map[string]string{"/v1/models": models, "/server_info": `{"disaggregation_mode":"decode","disaggregation_bootstrap_port":8998}`},
-			want:    engineapi.Description{Models: []string{"base"}, Adapters: []core.Adapter{{Name: "lora", Base: "base"}}, Stage: core.StageDecode, Aborts: true},
+			want:    engineapi.Description{Models: []string{"base"}, Adapters: []core.Adapter{{Name: "lora", Base: "base"}}, Stage: core.StageDecode, Aborts: true, InputIDs: true},
 		},
 		"an unknown mode says nothing": {
 			answers: map[string]string{"/server_info": `{"served_model_name":"m","disaggregation_mode":"sideways"}`},
-			want:    engineapi.Description{Models: []string{"m"}, Aborts: true},
+			want:    engineapi.Description{Models: []string{"m"}, Aborts: true, InputIDs: true},
 		},
 	}
 	for name, c := range cases {

@@ -28,7 +28,10 @@ type Description struct {
 	// Aborts says that the engine ends a request whose rid it is told, as SGLang
 	// does: it answers /server_info with SGLang's keys.
 	Aborts bool
-	// InfoErr says why Stage, Ranks, BootstrapPort and Aborts are not known. A
+	// InputIDs says that the engine takes the prompt of a chat as token ids beside its
+	// messages, as SGLang does.
+	InputIDs bool
+	// InfoErr says why Stage, Ranks, BootstrapPort, Aborts and InputIDs are not known. A
 	// *StatusError is an engine that has no such page and therefore no role.
 	InfoErr error
 }
@@ -109,6 +112,7 @@ func (s *serverInfo) describe(d *Description) {
 		d.Stage, _ = core.ParseStage(mode)
 	}
 	d.Aborts = s.Disaggregation != nil || s.ServedModelName != "" || s.Ranks > 0
+	d.InputIDs = d.Aborts
 	d.Ranks = max(s.Ranks, 0)
 	if d.Stage == core.StagePrefill {
 		d.BootstrapPort = max(s.BootstrapPort, 0)

@@ -2,6 +2,7 @@ package enginemetrics
 
 import (
 	"math"
+	"strconv"
 
 	"github.com/pointsman/pointsman/core"
 	dto "github.com/prometheus/client_model/go"
@@ -40,6 +41,16 @@ func ranksOf(families map[string]*dto.MetricFamily, names []string, rankLabel st
 		}
 	}
 	return set
+}
+
+// numbered counts the ranks that are numbered from 0 on; 0 when any is not.
+func (set rankSet) numbered() int {
+	for i := range len(set) {
+		if !set[strconv.Itoa(i)] {
+			return 0
+		}
+	}
+	return len(set)
 }
 
 // sum adds a quantity over all ranks. It is unknown when a rank is missing, be

@@ -39,6 +39,9 @@ type Sample struct {
 	Dialect Dialect
 	// Report holds the fields the dialect has; it is never a native report.
 	Report core.LoadReport
+	// Ranks is how many data-parallel ranks the page tells of, if they are numbered from
+	// 0 on; else 0. An engine that is a part of a larger one tells of its own only.
+	Ranks int
 	// StartMillis is when the engine's process began, in milliseconds since the
 	// epoch; unknown when the page does not say.
 	StartMillis core.Count
@@ -68,8 +71,10 @@ func Parse(page []byte, ranks int) (*Sample, error) {
 	switch {
 	case families[vllmRunning] != nil || families[vllmWaiting] != nil:
 		s.Dialect, s.Report = DialectVLLM, vllmReport(families, ranks)
+		s.Ranks = ranksOf(families, vllmNames, vllmRank).numbered()
 	case families[sglangRunning] != nil || families[sglangQueue] != nil:
 		s.Dialect, s.Report = DialectSGLang, sglangReport(families, ranks)
+		s.Ranks = ranksOf(families, sglangNames, sglangRank).numbered()
 	}
 	for _, name := range counters {
 		if f := families[name]; f != nil {

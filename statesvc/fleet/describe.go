@@ -68,7 +68,7 @@ func (m *member) merge(d *engineapi.Description) {
 	}
 	if d.InfoErr != nil && m.roleKnown && !engineapi.Final(d.InfoErr) {
 		d.Stage, d.Ranks, d.BootstrapPort, d.InfoErr = before.Stage, before.Ranks, before.BootstrapPort, before.InfoErr
-		d.Aborts = before.Aborts
+		d.Aborts, d.InputIDs = before.Aborts, before.InputIDs
 	}
 }
 
@@ -82,9 +82,9 @@ func answered(err error) bool {
 // The caller holds mu.
 func (m *member) incomplete() error {
 	switch d := &m.description; {
-	case len(m.cfg.Models) == 0 && d.ModelsErr != nil:
+	case len(m.said.Config.Models) == 0 && d.ModelsErr != nil:
 		return fmt.Errorf("models unknown, write models for this worker: %w", d.ModelsErr)
-	case len(m.cfg.Models) == 0 && len(d.Models) == 0:
+	case len(m.said.Config.Models) == 0 && len(d.Models) == 0:
 		return errors.New("the engine names no model; write models for this worker")
 	case m.roleUnknown():
 		return fmt.Errorf("role unknown, write role for this worker: %w", d.InfoErr)
@@ -96,5 +96,5 @@ func (m *member) incomplete() error {
 // configured, and the engine did not answer at all. An engine without that page
 // is a plain one; one that may be half of a pair is not guessed at.
 func (m *member) roleUnknown() bool {
-	return m.cfg.Role == "" && !m.roleKnown
+	return m.said.Config.Role == "" && !m.roleKnown
 }

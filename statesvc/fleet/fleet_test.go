@@ -28,6 +28,7 @@ type sink struct {
 	workers    map[core.WorkerID]core.Worker
 	recoveries map[core.WorkerID]uint64
 	reports    map[core.WorkerID]core.LoadReport
+	removed    []core.WorkerID
 	answering  bool
 }
 
@@ -50,6 +51,14 @@ func (s *sink) Report(id core.WorkerID, generation uint64, r core.LoadReport, _ 
 	if s.workers[id].Generation == generation {
 		s.reports[id] = r
 	}
+}
+
+func (s *sink) Remove(id core.WorkerID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.workers, id)
+	delete(s.reports, id)
+	s.removed = append(s.removed, id)
 }
 
 func (s *sink) AnsweredWithin(core.WorkerID, core.Instant) bool {

@@ -62,7 +62,7 @@ func (m *member) judge(ctx context.Context, err error) bool {
 		m.counts.probesGood.Add(1)
 		m.good(ctx)
 		return true
-	case engineapi.TimedOut(err) && m.up() && m.sink.AnsweredWithin(core.WorkerID(m.cfg.ID), m.health.HangAfterMillis.Instants()):
+	case engineapi.TimedOut(err) && m.up() && m.sink.AnsweredWithin(m.id, m.health.HangAfterMillis.Instants()):
 		// SGLang's /health runs a generation, which a busy engine delays. It is
 		// no hang while requests are being answered (design section 5).
 		m.counts.probesBusy.Add(1)
@@ -80,6 +80,9 @@ func (m *member) judge(ctx context.Context, err error) bool {
 func (m *member) bad(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.retired {
+		return
+	}
 	if engineapi.Refused(err) {
 		m.life.refused()
 	}
@@ -98,7 +101,7 @@ func (m *member) good(ctx context.Context) {
 	steady := m.verdict == HealthUp && !m.moved
 	m.probeError = ""
 	wait := recoveryWait
-	if !(m.modelsKnown && m.roleKnown) && (len(m.cfg.Models) == 0 || m.cfg.Role == "") {
+	if said := &m.said.Config; !(m.modelsKnown && m.roleKnown) && (len(said.Models) == 0 || said.Role == "") {
 		wait = m.introspect.TimeoutMillis.Duration()
 	}
 	m.mu.Unlock()
@@ -125,6 +128,9 @@ func (m *member) bringUp(ctx context.Context, describeWait time.Duration) {
 func (m *member) enter(sample *enginemetrics.Sample, at core.Instant) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.retired {
+		return
+	}
 	if m.moved {
 		m.life.refused()
 		m.moved = false

@@ -1,6 +1,9 @@
 package fleet
 
 import (
+	"strconv"
+
+	"github.com/cespare/xxhash/v2"
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/statesvc/enginemetrics"
 )
@@ -8,7 +11,10 @@ import (
 // life tells one life of an engine from the next and numbers them (design
 // section 4). The number is the start time of the engine's process in
 // milliseconds when its metrics tell it, so that it survives a restart of the
-// state service. Else it is a counter from 1.
+// state service. Else it is a counter from 1. Where a source tells the incarnation of
+// what runs at the address, the UID of a pod, that is part of the number: another pod is
+// another life, whatever its metrics say, and a process that begins anew in the same pod
+// is one too.
 //
 // A number is chosen when a life begins and kept until there is evidence that it
 // ended: another start time, counters that run backwards, or a connection that
@@ -19,6 +25,20 @@ type life struct {
 	start      core.Count
 	counters   map[string]float64
 	gone       bool // nothing listened since the last begin
+
+	incarnation string // empty while no source tells
+	reborn      bool   // it changed since the last begin
+}
+
+// embody notes what a source says of the incarnation. A source that tells nothing, or
+// begins to tell, is no evidence of another life.
+func (l *life) embody(incarnation string) {
+	switch incarnation {
+	case "", l.incarnation:
+		return
+	}
+	l.reborn = l.incarnation != "" && l.generation != 0
+	l.incarnation = incarnation
 }
 
 // refused notes that nothing listens where the engine was.
@@ -27,9 +47,13 @@ func (l *life) refused() { l.gone = l.generation != 0 }
 // begin is called when a probe turns good, with the first reading if there is
 // one in time. It reports whether a former life ended.
 func (l *life) begin(s *enginemetrics.Sample) (restarted bool) {
-	gone := l.gone
-	l.gone = false
+	gone, reborn := l.gone, l.reborn
+	l.gone, l.reborn = false, false
 	switch {
+	case reborn:
+		l.generation = 0 // numbers of another incarnation are no predecessors
+		l.enter(s)
+		return true
 	case l.generation == 0:
 		l.enter(s)
 		return false
@@ -73,13 +97,25 @@ func (l *life) ended(s *enginemetrics.Sample) bool {
 // enter numbers the life that begins. Without a start time it is the number
 // after the last one, which no earlier life of this engine had.
 func (l *life) enter(s *enginemetrics.Sample) {
-	next := l.generation + 1
+	former := l.generation
 	l.start, l.counters = core.Count{}, nil
 	if s != nil {
 		l.start, l.counters = s.StartMillis, s.Counters
-		if l.start.Known && l.start.N > 0 {
-			next = l.start.N
-		}
 	}
-	l.generation = next
+	started := l.start.Known && l.start.N > 0
+	switch {
+	case started && l.incarnation == "":
+		l.generation = l.start.N
+	case l.incarnation == "":
+		l.generation = former + 1
+	case started:
+		l.generation = number(l.incarnation + "/" + strconv.FormatUint(l.start.N, 10))
+	case former == 0:
+		l.generation = number(l.incarnation)
+	default:
+		l.generation = former + 1
+	}
 }
+
+// number makes a generation of a text, never zero.
+func number(text string) uint64 { return max(xxhash.Sum64String(text), 1) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/statesvc/enginemetrics"
 )
@@ -15,8 +16,8 @@ var (
 )
 
 // watchLoad reads the engine's load at every interval while it is up.
-func (m *member) watchLoad(ctx context.Context, phase time.Duration) {
-	if m.cfg.Metrics.Disabled || !pause(ctx, phase, nil) {
+func (m *member) watchLoad(ctx context.Context) {
+	if m.cfg.Metrics.Disabled || !pause(ctx, m.phase(), nil) {
 		return
 	}
 	ticker := time.NewTicker(m.load.IntervalMillis.Duration())
@@ -33,6 +34,11 @@ func (m *member) watchLoad(ctx context.Context, phase time.Duration) {
 		case <-ticker.C:
 		}
 	}
+}
+
+// phase spreads the readings of a large fleet over the interval.
+func (m *member) phase() time.Duration {
+	return m.load.IntervalMillis.Duration() * time.Duration(xxhash.Sum64String(m.cfg.ID)%1024) / 1024
 }
 
 // read fetches and parses one page. One reading is under way at a time, so that
@@ -87,7 +93,7 @@ func (m *member) noteReading(err error) {
 func (m *member) observe(sample *enginemetrics.Sample, at core.Instant) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.verdict != HealthUp {
+	if m.verdict != HealthUp || m.retired {
 		return
 	}
 	if m.life.observe(sample) {
@@ -105,11 +111,15 @@ func (m *member) report(sample *enginemetrics.Sample, at core.Instant) {
 		return
 	}
 	m.dialect = sample.Dialect
+	if sample.Ranks != m.ranks && sample.Ranks > 0 {
+		m.ranks = sample.Ranks
+		m.publish()
+	}
 	if sample.Dialect == enginemetrics.DialectNone {
 		m.loadError = errNoLoadMetrics.Error()
 		return
 	}
-	if m.address.IsValid() {
-		m.sink.Report(core.WorkerID(m.cfg.ID), m.life.generation, sample.Report, at)
+	if m.address.IsValid() && !m.retired {
+		m.sink.Report(m.id, m.life.generation, sample.Report, at)
 	}
 }

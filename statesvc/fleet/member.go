@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/netip"
@@ -11,11 +12,13 @@ import (
 	"github.com/pointsman/pointsman/statesvc/config"
 	"github.com/pointsman/pointsman/statesvc/engineapi"
 	"github.com/pointsman/pointsman/statesvc/enginemetrics"
+	"github.com/pointsman/pointsman/statesvc/fleet/claims"
 )
 
 // member watches one engine.
 type member struct {
-	cfg        *config.Worker
+	id         core.WorkerID
+	cfg        *config.Worker // of it only what never changes: ID, Endpoint, Health and Metrics
 	health     config.Health
 	load       config.Load
 	introspect config.Introspect
@@ -31,7 +34,12 @@ type member struct {
 	redescribe chan struct{} // holds one token when the description is in doubt
 	suspected  chan struct{} // holds one token when a probe is due at once
 
+	cancel  context.CancelFunc // ends the goroutines; nil before they run. Guarded by Fleet.mu
+	pending bool               // without a first verdict. Guarded by Fleet.mu
+
 	mu          sync.Mutex
+	said        *claims.Worker // the word of all sources
+	retired     bool           // it left the fleet and is silent
 	address     netip.AddrPort // invalid until resolved
 	resolvedAt  time.Time
 	probedAt    time.Time // beginning of the last probe
@@ -43,27 +51,33 @@ type member struct {
 	roleKnown   bool
 	description engineapi.Description
 	dialect     enginemetrics.Dialect
+	ranks       int // that its metrics tell of, 0 for none
 
 	probeError, loadError, describeError string
 }
 
-func newMember(w *config.Worker, o Options, c *counts) *member {
+// newMember makes the member of a worker. p is what one of this ID left behind.
+func newMember(w *claims.Worker, p past, o *Options, c *counts) *member {
+	cfg := &w.Config
 	m := &member{
-		cfg: w, health: o.Config.Health, load: o.Config.Load, introspect: o.Config.Introspect,
+		id: core.WorkerID(cfg.ID), cfg: cfg, said: w, life: p.life, recoveries: p.recoveries,
+		health: o.Config.Health, load: o.Config.Load, introspect: o.Config.Introspect,
 		resolve: o.Config.Fleet.ResolveMillis.Duration(), resolver: o.Resolver,
 		sink: o.Sink, clock: o.Clock, counts: c,
-		log:        o.Logger.With("worker", w.ID),
+		log:        o.Logger.With("worker", cfg.ID),
 		reading:    make(chan struct{}, 1),
 		redescribe: make(chan struct{}, 1),
 		suspected:  make(chan struct{}, 1),
 	}
-	if ip, err := netip.ParseAddr(w.Endpoint.Host); err == nil {
-		m.address = netip.AddrPortFrom(ip, w.Endpoint.Port)
+	m.moved = p.address != "" && p.address != cfg.Endpoint.HostPort()
+	m.life.embody(w.Incarnation)
+	if ip, err := netip.ParseAddr(cfg.Endpoint.Host); err == nil {
+		m.address = netip.AddrPortFrom(ip, cfg.Endpoint.Port)
 	}
 	m.client = engineapi.New(engineapi.Options{
-		BaseURL:         w.Endpoint.BaseURL(),
-		HealthPath:      orDefault(w.Health.Path, o.Config.Health.Path),
-		MetricsPath:     orDefault(w.Metrics.Path, o.Config.Load.Path),
+		BaseURL:         cfg.Endpoint.BaseURL(),
+		HealthPath:      orDefault(cfg.Health.Path, o.Config.Health.Path),
+		MetricsPath:     orDefault(cfg.Metrics.Path, o.Config.Load.Path),
 		MaxMetricsBytes: o.Config.Load.MaxBodyBytes,
 		Address:         m.currentAddress,
 	})
@@ -71,6 +85,30 @@ func newMember(w *config.Worker, o Options, c *counts) *member {
 	m.publish()
 	m.mu.Unlock()
 	return m
+}
+
+// hear takes over what the sources say now of the same engine.
+func (m *member) hear(w *claims.Worker) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.said = w
+	m.life.embody(w.Incarnation)
+	m.publish()
+}
+
+// word is what the sources say. It is not changed.
+func (m *member) word() *claims.Worker {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.said
+}
+
+// retire silences the member and gives what the next one of its ID goes on with.
+func (m *member) retire() past {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.retired = true
+	return past{address: m.cfg.Endpoint.HostPort(), life: m.life, recoveries: m.recoveries}
 }
 
 func orDefault(value, fallback string) string {
@@ -88,26 +126,29 @@ func (m *member) currentAddress() netip.AddrPort {
 
 // worker describes the member as it stands. The caller holds mu.
 func (m *member) worker() core.Worker {
+	said := &m.said.Config
 	w := core.Worker{
-		ID:         core.WorkerID(m.cfg.ID),
+		ID:         m.id,
 		Models:     m.description.Models,
 		Adapters:   m.description.Adapters,
 		Stage:      m.description.Stage,
 		Generation: m.life.generation,
-		Healthy:    m.verdict == HealthUp,
-		Draining:   m.cfg.Draining,
+		Healthy:    m.verdict == HealthUp && !m.said.Unready,
+		Draining:   said.Draining,
 		Aborts:     m.description.Aborts,
-		Version:    m.cfg.VersionGroup,
-		Services:   m.cfg.Services,
+		Ranks:      cmp.Or(m.description.Ranks, m.ranks),
+		InputIDs:   m.description.InputIDs,
+		Version:    said.VersionGroup,
+		Services:   said.Services,
 	}
 	if m.address.IsValid() {
 		w.Address = m.address.String()
 	}
-	if len(m.cfg.Models) > 0 {
-		w.Models = m.cfg.Models
+	if len(said.Models) > 0 {
+		w.Models = said.Models
 	}
-	if m.cfg.Role != "" || w.Stage == core.StageNone && !m.roleUnknown() {
-		w.Stage, _ = core.ParseStage(m.cfg.Role)
+	if said.Role != "" || w.Stage == core.StageNone && !m.roleUnknown() {
+		w.Stage, _ = core.ParseStage(said.Role)
 	}
 	return w
 }
@@ -115,7 +156,7 @@ func (m *member) worker() core.Worker {
 // publish shows the member to the sink. A worker without an address cannot be
 // routed to and is not shown. The caller holds mu, which keeps calls in order.
 func (m *member) publish() {
-	if m.address.IsValid() {
+	if m.address.IsValid() && !m.retired {
 		m.sink.Describe(m.worker(), m.recoveries)
 	}
 }
@@ -125,9 +166,9 @@ func (m *member) status() Status {
 	defer m.mu.Unlock()
 	return Status{
 		Worker: m.worker(), Recoveries: m.recoveries, URL: m.cfg.Endpoint.BaseURL(),
-		Health: m.verdict, Dialect: m.dialect,
-		Ranks: m.description.Ranks, BootstrapPort: m.description.BootstrapPort,
-		ProbeError: m.probeError, LoadError: m.loadError, DescribeError: m.describeError,
+		Health: m.verdict, Dialect: m.dialect, Said: *m.said,
+		BootstrapPort: m.description.BootstrapPort,
+		ProbeError:    m.probeError, LoadError: m.loadError, DescribeError: m.describeError,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/statesvc/enginemetrics"
+	"github.com/pointsman/pointsman/statesvc/fleet/claims"
 )
 
 // Health is what the probes say of an engine.
@@ -39,8 +40,8 @@ type Status struct {
 	URL           string
 	Health        Health
 	Dialect       enginemetrics.Dialect
-	Ranks         int // data-parallel ranks, 0 when the engine did not say
-	BootstrapPort int // of a prefill engine, 0 when it did not say
+	BootstrapPort int           // of a prefill engine, 0 when it did not say
+	Said          claims.Worker // the word of all sources
 	ProbeError    string
 	LoadError     string
 	DescribeError string

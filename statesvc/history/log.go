@@ -6,6 +6,7 @@ package history
 import (
 	"sync"
 
+	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/history"
 	"github.com/pointsman/pointsman/core/wire"
 )
@@ -56,7 +57,7 @@ func (l *Log) Exchange(context uint64, news *wire.History) wire.History {
 	}
 	for hashes := 0; reply.Cursor < l.gone+uint64(len(l.list)); reply.Cursor++ {
 		e := &l.list[reply.Cursor-l.gone]
-		if e.context == context {
+		if e.context == context || len(e.run.Hashes) == 0 {
 			continue
 		}
 		if hashes += len(e.run.Hashes); hashes > maxReply && len(reply.Runs) > 0 {
@@ -65,6 +66,18 @@ func (l *Log) Exchange(context uint64, news *wire.History) wire.History {
 		reply.Runs = append(reply.Runs, e.run)
 	}
 	return reply
+}
+
+// Forget drops what was sent to a worker that left; contexts drop it by themselves.
+func (l *Log) Forget(worker core.WorkerID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.list {
+		if e := &l.list[i]; e.run.Worker == worker {
+			l.kept -= len(e.run.Hashes)
+			*e = entry{} // its number stays taken
+		}
+	}
 }
 
 func (l *Log) add(e entry) {

@@ -3,6 +3,7 @@ package history_test
 import (
 	"testing"
 
+	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/wire"
 	"github.com/pointsman/pointsman/statesvc/history"
 	"github.com/stretchr/testify/require"
@@ -81,4 +82,21 @@ func TestLog_everybody_hears_everything_once(t *testing.T) {
 			require.Equal(t, said[context+1], heard[context+1])
 		}
 	})
+}
+
+func TestLog_forgetsAnEngineThatLeft(t *testing.T) {
+	l := history.New(7)
+	sent := func(worker core.WorkerID, hash uint64) wire.Run {
+		return wire.Run{Worker: worker, Hashes: []uint64{hash}, Sizes: []uint16{8}}
+	}
+	l.Exchange(1, &wire.History{Runs: []wire.Run{sent("a", 1), sent("b", 2), sent("a", 3)}})
+	half := l.Exchange(2, &wire.History{})
+	require.Len(t, half.Runs, 3)
+	l.Forget("a")
+	reply := l.Exchange(3, &wire.History{})
+	require.Equal(t, []wire.Run{sent("b", 2)}, reply.Runs)
+	require.Equal(t, half.Cursor, reply.Cursor, "numbers stay")
+	l.Exchange(1, &wire.History{Log: 7, Cursor: reply.Cursor, Runs: []wire.Run{sent("a", 4)}})
+	next := l.Exchange(2, &wire.History{Log: 7, Cursor: half.Cursor})
+	require.Equal(t, []wire.Run{sent("a", 4)}, next.Runs)
 }

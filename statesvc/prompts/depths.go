@@ -1,6 +1,9 @@
 package prompts
 
 import (
+	"slices"
+
+	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/statesvc/kvevents/zmqsub"
 	"github.com/pointsman/pointsman/statesvc/kvindex"
 	"github.com/pointsman/pointsman/statesvc/pump"
@@ -24,18 +27,16 @@ func promptOf(q *server.PromptQuery, tokens *tokenize.Tokens) kvindex.Prompt {
 
 // local makes the answer of the index. Its blocks are of one token, since engines
 // cut prompts into blocks of different sizes and are compared with one another.
-func (p *Prompts) local(source, asked string, tokens uint64, matches []pump.Match) *wirepb.Lookup {
-	depths := make(map[string]*wirepb.Depth, len(matches))
-	for i := range matches {
-		note(depths, &matches[i])
+func (p *Prompts) local(source, asked string, tokens uint64, r *pump.Result) *wirepb.Lookup {
+	depths := make(map[string]*wirepb.Depth, len(r.Matches))
+	for i := range r.Matches {
+		note(depths, &r.Matches[i])
 	}
-	lookup := &wirepb.Lookup{Source: source, Outcome: wirepb.LookupOutcome_LOOKUP_MISS, Blocks: tokens}
+	lookup := &wirepb.Lookup{Source: source, Outcome: wirepb.LookupOutcome_LOOKUP_MISS, Blocks: tokens, AgeMs: known(r.Age)}
 	trusted, why := false, "no engine serves it"
 	for _, worker := range p.opts.Engines.Serving(asked) {
 		if d := depths[worker]; d != nil {
-			if d.Rank != nil && p.opts.Index.Ranks(worker) < 2 {
-				d.Rank = nil // there is no choice
-			}
+			p.nameRanks(d)
 			lookup.Depths = append(lookup.Depths, d)
 			continue
 		}
@@ -54,7 +55,26 @@ func (p *Prompts) local(source, asked string, tokens uint64, matches []pump.Matc
 	return lookup
 }
 
-// note keeps the rank of an engine that holds the most, of equals the first.
+// known points at a known count and is nil for an unknown one.
+func known(c core.Count) *uint64 {
+	if !c.Known {
+		return nil
+	}
+	return &c.N
+}
+
+// nameRanks leaves the ranks out where there is no choice.
+func (p *Prompts) nameRanks(d *wirepb.Depth) {
+	switch slices.Sort(d.Ranks); {
+	case p.opts.Index.Ranks(d.GetWorker()) < 2:
+		d.Rank, d.Ranks = nil, nil
+	case len(d.Ranks) < 2:
+		d.Ranks = nil
+	}
+}
+
+// note keeps the ranks of an engine that hold the most, and what else is known of the
+// first of them.
 func note(depths map[string]*wirepb.Depth, m *pump.Match) {
 	reach := uint64(m.Reach())
 	if reach == 0 {
@@ -65,10 +85,17 @@ func note(depths map[string]*wirepb.Depth, m *pump.Match) {
 		d = &wirepb.Depth{Worker: m.Owner.Worker}
 		depths[m.Owner.Worker] = d
 	}
-	if reach < d.GetBlocks() || reach == d.GetBlocks() && m.Owner.Rank >= d.GetRank() {
+	switch {
+	case reach < d.GetBlocks():
+		return
+	case reach > d.GetBlocks():
+		d.Ranks = d.Ranks[:0]
+	}
+	d.Ranks = append(d.Ranks, m.Owner.Rank)
+	if reach == d.GetBlocks() && m.Owner.Rank >= d.GetRank() {
 		return
 	}
 	device, rank := uint64(m.Within[0])*uint64(m.BlockSize), m.Owner.Rank
-	d.Blocks, d.DeviceBlocks, d.Rank = reach, &device, &rank
+	d.Blocks, d.DeviceBlocks, d.Rank, d.AgeMs = reach, &device, &rank, known(m.Age)
 	d.Uncertain = m.Trust != zmqsub.TrustFull || !m.Certain
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pointsman/pointsman/core/chat"
 	"github.com/pointsman/pointsman/core/policy"
+	"github.com/pointsman/pointsman/statesvc/inputids"
 	"github.com/pointsman/pointsman/statesvc/pump"
 	"github.com/pointsman/pointsman/statesvc/server"
 	"github.com/pointsman/pointsman/statesvc/tokenize"
@@ -58,12 +59,16 @@ func (p *Prompts) Look(ctx context.Context, q *server.PromptQuery) (*server.Prom
 		p.uncounted.tell(q)
 		return answer, nil
 	}
-	tokens, err := p.opts.Tokenizer.Tokens(ctx, q.Model, chat.DialectOf(q.Path), string(q.Body))
+	dialect, body := chat.DialectOf(q.Path), string(q.Body)
+	tokens, err := p.opts.Tokenizer.Tokens(ctx, q.Model, dialect, body)
 	if err != nil {
 		return nil, err
 	}
 	if tokens.Certainty != tokenize.Estimated {
 		answer.Tokens = &tokens.Longest
+	}
+	if q.InputIDs > 0 {
+		answer.InputIDs = inputids.Of(dialect, body, &tokens, q.InputIDs)
 	}
 	for _, source := range q.Sources {
 		answer.Lookups = append(answer.Lookups, p.lookup(source, q, &tokens))
@@ -83,7 +88,7 @@ func (p *Prompts) lookup(source string, q *server.PromptQuery, tokens *tokenize.
 	r := p.results.Get().(*pump.Result)
 	defer p.results.Put(r)
 	p.opts.Index.Match(promptOf(q, tokens), r)
-	return p.local(source, q.Asked, uint64(len(tokens.IDs)), r.Matches)
+	return p.local(source, q.Asked, uint64(len(tokens.IDs)), r)
 }
 
 func unavailable(sources []string, why string) (list []*wirepb.Lookup) {

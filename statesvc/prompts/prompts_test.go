@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/chat"
 	"github.com/pointsman/pointsman/statesvc/kvevents/zmqsub"
 	"github.com/pointsman/pointsman/statesvc/kvindex"
@@ -27,6 +28,7 @@ type scene struct {
 	trust   map[string]zmqsub.Trust
 	ranks   map[string]int // of engines with several
 	asked   kvindex.Prompt
+	age     core.Count
 }
 
 func (s *scene) Has(model string) bool { return model == "m" }
@@ -37,7 +39,9 @@ func (s *scene) Tokens(_ context.Context, _ string, dialect chat.Dialect, body s
 	return tokens, s.err
 }
 
-func (s *scene) Match(p kvindex.Prompt, r *pump.Result) { s.asked, r.Matches = p, s.matches }
+func (s *scene) Match(p kvindex.Prompt, r *pump.Result) {
+	s.asked, r.Matches, r.Age = p, s.matches, s.age
+}
 
 func (s *scene) Ranks(worker string) int { return s.ranks[worker] }
 
@@ -103,10 +107,27 @@ func TestLook_rank(t *testing.T) {
 	require.Len(t, depths, 2)
 	require.Equal(t, proto.Uint32(2), depths[0].Rank)
 	require.EqualValues(t, 8, depths[0].GetBlocks())
+	require.Equal(t, []uint32{2, 3}, depths[0].Ranks)
 	require.Nil(t, depths[1].Rank)
+	require.Empty(t, depths[1].Ranks)
 
 	s.matches = s.matches[1:2]
-	require.Equal(t, proto.Uint32(0), s.look(t, nil).Lookups[0].GetDepths()[0].Rank, "the first one is a rank too")
+	only := s.look(t, nil).Lookups[0].GetDepths()[0]
+	require.Equal(t, proto.Uint32(0), only.Rank, "the first one is a rank too")
+	require.Empty(t, only.Ranks)
+}
+
+// How old the knowledge is: of a holder, what its rank last told; of the lookup, what any
+// engine did. Unknown is left out.
+func TestLook_age(t *testing.T) {
+	s := &scene{tokens: exact(), trust: full(), matches: []pump.Match{holds("a", 0, 1, zmqsub.TrustFull), holds("a", 1, 2, zmqsub.TrustFull), holds("b", 0, 1, zmqsub.TrustFull)}}
+	s.matches[0].Age, s.matches[1].Age, s.age = core.Known(7), core.Known(900), core.Known(0)
+	lookup := s.look(t, nil).Lookups[0]
+	require.Equal(t, proto.Uint64(0), lookup.AgeMs)
+	require.Equal(t, proto.Uint64(900), lookup.GetDepths()[0].AgeMs, "of the rank that holds the most")
+	require.Nil(t, lookup.GetDepths()[1].AgeMs)
+	s.age = core.Count{}
+	require.Nil(t, s.look(t, nil).Lookups[0].AgeMs)
 }
 
 // A miss is known; without events nobody knows.
@@ -149,6 +170,25 @@ func TestLook_without_exact_tokens(t *testing.T) {
 
 	_, err := prompts.New(prompts.Options{Tokenizer: &scene{err: errors.New("no request")}}).Look(t.Context(), &server.PromptQuery{Model: "m"})
 	require.ErrorContains(t, err, "no request")
+}
+
+// Ids come to who asks for them, and to nobody else.
+func TestLook_input_ids(t *testing.T) {
+	s := &scene{tokens: exact(), trust: full()}
+	s.tokens.Compared = true
+	require.Nil(t, s.look(t, nil).InputIDs)
+	chat := func(most uint32) func(*server.PromptQuery) {
+		return func(q *server.PromptQuery) {
+			q.InputIDs, q.Body = most, []byte(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`)
+		}
+	}
+	require.Equal(t, exact().IDs, s.look(t, chat(10)).InputIDs.GetIds())
+	few := s.look(t, chat(9)).InputIDs
+	require.Equal(t, wirepb.InputIDsVerdict_INPUT_IDS_TOO_LONG, few.GetVerdict())
+	require.Empty(t, few.GetIds())
+	answer := s.look(t, func(q *server.PromptQuery) { chat(10)(q); q.Model = "other" })
+	require.True(t, answer.Uncounted)
+	require.Nil(t, answer.InputIDs)
 }
 
 // Equal tokens are another prefix under another salt or adapter.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/pointsman/pointsman/core"
-	"github.com/pointsman/pointsman/statesvc/config"
 	"github.com/pointsman/pointsman/statesvc/engineapi"
 	"github.com/pointsman/pointsman/statesvc/fleet"
 	"github.com/pointsman/pointsman/statesvc/kvevents/zmqsub"
@@ -21,7 +20,7 @@ import (
 type follower struct {
 	p       *Pump
 	id      string
-	cfg     *config.Worker // nil for an engine that is not configured by name
+	url     string
 	log     *slog.Logger
 	client  *engineapi.Client
 	loads   loads
@@ -42,8 +41,8 @@ type follower struct {
 	err   string // why the sockets are not known
 }
 
-func newFollower(p *Pump, id string) *follower {
-	f := &follower{p: p, id: id, cfg: p.configs[id], log: p.o.Logger.With("worker", id), nudged: make(chan struct{}, 1), cancel: func() {}}
+func newFollower(p *Pump, id, url string) *follower {
+	f := &follower{p: p, id: id, url: url, log: p.o.Logger.With("worker", id), nudged: make(chan struct{}, 1), cancel: func() {}}
 	load := &p.o.Config.Load
 	f.loads = loads{worker: core.WorkerID(id), sink: p.o.Loads, clock: p.o.Clock, freshness: load.FreshnessMillis.Instants()}
 	return f
@@ -96,7 +95,7 @@ func (f *follower) run(ctx context.Context) {
 // look brings streams and feeds in line with what the fleet knows.
 func (f *follower) look(ctx context.Context, s *fleet.Status) {
 	if f.client == nil {
-		f.client = f.newClient(s.URL)
+		f.client = f.newClient(f.url)
 		if f.p.o.Config.Load.Native {
 			f.running.Go(func() { f.poll(ctx) })
 		}
@@ -108,9 +107,10 @@ func (f *follower) look(ctx context.Context, s *fleet.Status) {
 		f.address, f.askNext = address, time.Time{}
 	}
 	switch {
-	case f.cfg != nil && f.cfg.KV.Disabled:
-	case f.cfg != nil && f.cfg.KV.Told():
-		f.wanted = configured(&f.cfg.KV)
+	case s.Said.Config.KV.Disabled:
+		f.wanted = targets{}
+	case s.Said.Config.KV.Told():
+		f.wanted = configured(&s.Said.Config.KV)
 	case s.Worker.Healthy && f.address.IsValid() && !time.Now().Before(f.askNext):
 		f.ask(ctx)
 	}

@@ -1,6 +1,9 @@
 package pump
 
 import (
+	"time"
+
+	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/statesvc/kvevents/zmqsub"
 	"github.com/pointsman/pointsman/statesvc/kvindex"
 )
@@ -20,13 +23,18 @@ type Match struct {
 	kvindex.Match
 	Trust  zmqsub.Trust
 	Reason string // why trust is not full, "none" when it is
+	// Age is the milliseconds since the rank last told of its cache.
+	Age core.Count
 }
 
 // Result holds what a Match found and the scratch of the next one. Its zero value is
 // ready; it belongs to one goroutine at a time.
 type Result struct {
 	Matches []Match // in no order
-	index   kvindex.Result
+	// Age is the milliseconds since any engine last told of its cache, unknown when none
+	// ever did.
+	Age   core.Count
+	index kvindex.Result
 }
 
 // Match implements Matcher. Engines of other models are among the matches when they hold
@@ -34,11 +42,15 @@ type Result struct {
 // without trust is left out.
 func (p *Pump) Match(prompt kvindex.Prompt, r *Result) {
 	p.index.Match(prompt, &r.index)
+	now := time.Now()
+	r.Age = p.heard.age(now)
 	r.Matches = r.Matches[:0]
 	for i := range r.index.Matches {
 		m := Match{Match: r.index.Matches[i], Reason: reasonNoSource}
 		if v, ok := p.ranks.Load(m.Owner); ok {
-			m.Trust, m.Reason = v.(*rank).trust()
+			k := v.(*rank)
+			m.Trust, m.Reason = k.trust()
+			m.Age = k.heard.age(now)
 		}
 		if m.Trust == zmqsub.TrustNone {
 			continue

@@ -48,7 +48,7 @@ func (f *follower) poll(ctx context.Context) {
 // polled reports whether it is worth while to poll the engine, and its generation.
 func (f *follower) polled() (uint64, bool) {
 	s := f.latest.Load()
-	if s == nil || !s.Worker.Healthy || f.cfg != nil && f.cfg.Metrics.Disabled {
+	if s == nil || !s.Worker.Healthy || s.Said.Config.Metrics.Disabled {
 		return 0, false
 	}
 	return s.Worker.Generation, f.loads.quiet()

@@ -42,10 +42,10 @@ type Options struct {
 type Pump struct {
 	o        Options
 	index    *kvindex.Index
-	configs  map[string]*config.Worker
 	claims   claims
 	ranks    sync.Map  // kvindex.Owner -> *rank
 	decoders sync.Pool // of *decoding
+	heard    heard     // of any engine's cache
 
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -62,15 +62,11 @@ type decoding struct {
 
 // New prepares a pump. Nothing runs before Start.
 func New(o Options) *Pump {
-	p := &Pump{o: o, cancel: func() {}, configs: map[string]*config.Worker{}, engines: map[string]*follower{}}
+	p := &Pump{o: o, cancel: func() {}, engines: map[string]*follower{}}
 	p.claims.by = map[string]claim{}
 	p.decoders.New = func() any { return new(decoding) }
 	kv := &o.Config.KV
 	p.index = kvindex.New(kvindex.Config{Budget: kv.BudgetBytes, Seed: o.Seed})
-	for i := range o.Config.Fleet.Static {
-		w := &o.Config.Fleet.Static[i]
-		p.configs[w.ID] = w
-	}
 	return p
 }
 
@@ -104,18 +100,17 @@ func (p *Pump) watch(ctx context.Context) {
 	}
 }
 
-// settle makes the followers those of the fleet.
+// settle makes the followers those of the fleet. Where another engine has taken a
+// worker's ID the former one's is gone before the next begins.
 func (p *Pump) settle(list []fleet.Status) {
-	present := make(map[string]bool, len(list))
+	present := make(map[string]string, len(list))
 	for i := range list {
-		id := string(list[i].Worker.ID)
-		present[id] = true
-		p.follower(id).tell(&list[i])
+		present[string(list[i].Worker.ID)] = list[i].URL
 	}
 	p.mu.Lock()
 	var gone []*follower
 	for id, f := range p.engines {
-		if !present[id] {
+		if url, ok := present[id]; !ok || url != f.url {
 			gone = append(gone, f)
 			delete(p.engines, id)
 		}
@@ -127,15 +122,19 @@ func (p *Pump) settle(list []fleet.Status) {
 	for _, f := range gone {
 		f.stop()
 	}
+	for i := range list {
+		p.follower(&list[i]).tell(&list[i])
+	}
 }
 
 // follower finds or starts an engine's.
-func (p *Pump) follower(id string) *follower {
+func (p *Pump) follower(s *fleet.Status) *follower {
+	id := string(s.Worker.ID)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f := p.engines[id]
 	if f == nil {
-		f = newFollower(p, id)
+		f = newFollower(p, id, s.URL)
 		p.engines[id] = f
 		f.start()
 	}

@@ -3,11 +3,13 @@ package pump_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/statesvc/enginetest"
 	"github.com/pointsman/pointsman/statesvc/kvevents/zmqtest"
 	"github.com/pointsman/pointsman/statesvc/kvindex"
+	"github.com/pointsman/pointsman/statesvc/pump"
 	"github.com/stretchr/testify/require"
 	"github.com/tinylib/msgp/msgp"
 )
@@ -48,6 +50,34 @@ func TestPump_vllmTellsItsRanks(t *testing.T) {
 	p0.Publish(stored(1, 3))
 	r.holds(prompt(1, 8), map[kvindex.Owner]int{own("a", 0): 3, own("a", 1): 5})
 	r.trusts("a", "full", "none")
+}
+
+// What is known is as old as the last batch: of the rank that holds it, and of any.
+func TestPump_age(t *testing.T) {
+	e := enginetest.Start(t)
+	p0, p1 := zmqtest.Start(t, "kv"), zmqtest.Start(t, "kv")
+	vllm(e, [2]string{p0.Endpoint(), ""}, [2]string{p1.Endpoint(), ""})
+	r := start(t, quick)
+	var result pump.Result
+	r.pump.Match(kvindex.Prompt{Tokens: prompt(1, 8)}, &result)
+	require.False(t, result.Age.Known, "nothing was ever told")
+	r.set(worker("a", e.Address(), 1))
+	r.eventually("subscribed", func() bool { return p0.Subscribers() == 1 && p1.Subscribers() == 1 })
+	p0.Publish(stored(1, 5))
+	r.holds(prompt(1, 8), map[kvindex.Owner]int{own("a", 0): 5})
+	before := time.Now()
+	p1.Publish(stored(1, 3))
+	r.holds(prompt(1, 8), map[kvindex.Owner]int{own("a", 0): 5, own("a", 1): 3})
+	r.pump.Match(kvindex.Prompt{Tokens: prompt(1, 8)}, &result)
+	require.True(t, result.Age.Known)
+	require.LessOrEqual(t, result.Age.N, uint64(time.Since(before).Milliseconds())+1, "of the last batch of any")
+	ages := map[uint32]uint64{}
+	for _, m := range result.Matches {
+		require.True(t, m.Age.Known)
+		ages[m.Owner.Rank] = m.Age.N
+	}
+	require.LessOrEqual(t, ages[1], ages[0])
+	require.GreaterOrEqual(t, ages[0], result.Age.N)
 }
 
 func TestPump_sglangTellsItsSockets(t *testing.T) {

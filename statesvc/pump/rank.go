@@ -21,6 +21,7 @@ type rank struct {
 	owner  kvindex.Owner
 	target target
 	stream atomic.Pointer[zmqsub.Stream] // nil while another engine has the socket
+	heard  heard                         // of its cache
 	// denied tells that the log knows of another engine having the socket. It belongs to
 	// the follower's goroutine.
 	denied bool
@@ -56,6 +57,8 @@ func (r *rank) Batch(payload []byte) zmqsub.Outcome {
 		return zmqsub.Outcome{Doubt: zmqsub.ReasonUndecodable}
 	}
 	r.pump.index.ApplyBatch(r.owner, &d.batch)
+	r.heard.now()
+	r.pump.heard.now()
 	cleared := r.count(&d.batch)
 	out := zmqsub.Outcome{Cleared: cleared}
 	switch drops := &d.batch.Dropped; {

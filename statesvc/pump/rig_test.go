@@ -29,6 +29,7 @@ type rig struct {
 	pump *pump.Pump
 	log  diary
 
+	workers []config.Worker // of the configuration
 	mu      sync.Mutex
 	fleet   []fleet.Status
 	reports []report
@@ -61,7 +62,15 @@ type report struct {
 func (r *rig) Status() []fleet.Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]fleet.Status(nil), r.fleet...)
+	list := append([]fleet.Status(nil), r.fleet...)
+	for i := range list {
+		for _, w := range r.workers {
+			if w.ID == string(list[i].Worker.ID) {
+				list[i].Said.Config = w
+			}
+		}
+	}
+	return list
 }
 
 func (r *rig) Report(id core.WorkerID, generation uint64, load core.LoadReport, _ core.Instant) {
@@ -94,7 +103,7 @@ func start(t *testing.T, header string, workers ...string) *rig {
 	}
 	cfg, err := config.Parse([]byte(header+"fleet:\n  static:\n    - "+strings.Join(workers, "\n    - ")+"\n"), func(string) string { return "" })
 	require.NoError(t, err)
-	r := &rig{T: t}
+	r := &rig{T: t, workers: cfg.Fleet.Static}
 	began := time.Now()
 	r.pump = pump.New(pump.Options{
 		Config: cfg, Fleet: r, Loads: r, Seed: 1, Logger: slog.New(slog.NewTextHandler(&r.log, nil)),

@@ -69,6 +69,9 @@ func (r *reader) Look(ctx context.Context, q *server.PromptQuery) (*server.Promp
 	for _, name := range q.Sources {
 		a.Lookups = append(a.Lookups, &wirepb.Lookup{Source: name, Outcome: wirepb.LookupOutcome_LOOKUP_MISS})
 	}
+	if q.InputIDs > 0 && q.Model != "idless" {
+		a.InputIDs = &wirepb.InputIDs{Verdict: wirepb.InputIDsVerdict_INPUT_IDS_GIVEN, Ids: []uint32{q.InputIDs}}
+	}
 	return a, nil
 }
 
@@ -92,6 +95,8 @@ func TestServer_identicalPromptsAreLookedAtOnce(t *testing.T) {
 		func(r *wirepb.ObserveRequest) { r.Asked = "adapter" },
 		func(r *wirepb.ObserveRequest) { r.Path = "/v1/completions" },
 		func(r *wirepb.ObserveRequest) { r.Tokens = false },
+		func(r *wirepb.ObserveRequest) { r.InputIds = 100 },
+		func(r *wirepb.ObserveRequest) { r.InputIds = 200 },
 		func(r *wirepb.ObserveRequest) { r.Sources = []string{"local", "remote"} },
 		func(r *wirepb.ObserveRequest) { r.Model, r.Asked = "mm", "" },
 	}
@@ -191,6 +196,24 @@ func TestServer_withoutPromptsTheyAreUnavailable(t *testing.T) {
 	require.True(t, reply.GetUncounted(), "so that the context does not ask in vain")
 	s.counted(t, "observed_prompts_total", "unasked", 1)
 	s.counted(t, "observes_total", "incomplete", 1)
+}
+
+// Ids come with an answer to who asks for them, within the number that was asked for; an
+// answer without them is not whole, and a service that cannot tell them says so.
+func TestServer_inputIDs(t *testing.T) {
+	s, r := newReader(t, nil)
+	close(r.let)
+	require.Nil(t, observed(t, s.call(t, asks(), "hello")).GetInputIds())
+	request := asks()
+	request.InputIds = 7
+	require.Equal(t, []uint32{7}, observed(t, s.call(t, request, "hello")).GetInputIds().GetIds())
+	s.counted(t, "observes_total", "answered", 2)
+	request.Model = "idless"
+	require.Nil(t, observed(t, s.call(t, request, "hello")).GetInputIds())
+	s.counted(t, "observes_total", "incomplete", 1)
+
+	request = &wirepb.ObserveRequest{Context: 1, Model: "m", Path: "/v1/chat/completions", TimeoutMs: 10_000, InputIds: 7}
+	require.True(t, observed(t, newStage(t, nil).call(t, request, "hello")).GetUncounted(), "so that the context does not ask in vain")
 }
 
 // stuck is a store that answers when its caller has given up.

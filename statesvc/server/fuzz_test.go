@@ -82,7 +82,7 @@ func FuzzWire_reply(f *testing.F) {
 		Workers: []wire.Worker{{
 			ID: "a", Address: "[::1]:8000", Models: []string{"m", "n"}, Adapters: []core.Adapter{{Name: "l", Base: "m"}, {}},
 			Stage: core.StageDecode, Generation: 1795998209890, Healthy: true, Draining: true, Recoveries: 2,
-			Version: "v7", Aborts: true, Services: []string{"prod/chat", "prod/batch"},
+			Version: "v7", Aborts: true, Ranks: 4, InputIDs: true, Services: []string{"prod/chat", "prod/batch"},
 		}, {}},
 		States: []wire.WorkerState{{
 			ID: "a", Generation: 3, OthersInflight: 4, HasReport: true, AgeMillis: 5,

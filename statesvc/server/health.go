@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/pointsman/pointsman/statesvc/fleet"
 )
 
 // healthz says that the process answers.
@@ -20,13 +22,43 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	case s.draining.Load():
 		status, word = http.StatusServiceUnavailable, "stopping"
 	case !s.ready():
-		status, word = http.StatusServiceUnavailable, "starting: some engines have not been probed yet"
+		status, word = http.StatusServiceUnavailable, s.missing()
 	}
 	text := word + "\n"
 	if r.URL.Query().Has("verbose") && s.authorized(r) {
 		text += s.verbose()
 	}
 	writeText(w, status, text)
+}
+
+// missing says what the first answer to a sync waits for.
+func (s *Server) missing() string {
+	var silent []string
+	for _, source := range s.fleet.Sources() {
+		if !source.Heard {
+			silent = append(silent, string(source.Source))
+		}
+	}
+	if len(silent) > 0 {
+		return "starting: nothing heard yet of discovery by " + strings.Join(silent, ", ")
+	}
+	return "starting: some engines have not been probed yet"
+}
+
+func verboseSources(b *strings.Builder, list []fleet.SourceStatus) {
+	for _, s := range list {
+		fmt.Fprintf(b, "discovery %s: %d workers", s.Source, s.Workers)
+		if !s.Heard {
+			b.WriteString(", not heard yet")
+		}
+		if s.Conflicts > 0 {
+			fmt.Fprintf(b, ", %d left out", s.Conflicts)
+		}
+		if s.Error != "" {
+			b.WriteString(": " + strings.ReplaceAll(s.Error, "\n", "; "))
+		}
+		b.WriteString("\n")
+	}
 }
 
 func (s *Server) verbose() string {
@@ -44,6 +76,7 @@ func (s *Server) verbose() string {
 	counts := s.board.Counts()
 	fmt.Fprintf(&b, "version %s\nreplica %016x\n", s.version, counts.Replica)
 	fmt.Fprintf(&b, "workers %d, healthy %d, with fresh load %d\n", len(entries), up, loaded)
+	verboseSources(&b, s.fleet.Sources())
 	fmt.Fprintf(&b, "contexts %d, gauges %d, snapshot %d\n", counts.Contexts, counts.Gauges, counts.Version)
 	for i := range entries {
 		e := &entries[i]

@@ -89,3 +89,6 @@ func (s *Server) checkRun(r *wirepb.Run) error {
 	}
 	return nil
 }
+
+// Departed forgets what contexts sent to an engine that left the fleet.
+func (s *Server) Departed(worker core.WorkerID) { s.history.Forget(worker) }

@@ -42,6 +42,8 @@ type matchEntry struct {
 	Certain   bool       `json:"certain"`
 	Trust     string     `json:"trust"`
 	Reason    string     `json:"reason"`
+	// AgeMillis is the time since the rank last told of its cache.
+	AgeMillis *uint64 `json:"age_ms,omitempty"`
 }
 
 // tierDepths counts the leading blocks on a tier or a nearer one.
@@ -111,5 +113,6 @@ func match(m *pump.Match) matchEntry {
 		Worker: m.Owner.Worker, Rank: m.Owner.Rank, BlockSize: m.BlockSize, Blocks: m.Blocks, Tokens: m.Tokens,
 		Within: tierDepths{Device: m.Within[0], Host: m.Within[1], Disk: m.Within[2], External: m.Within[3]},
 		AtMost: m.AtMost, Certain: m.Certain, Trust: m.Trust.String(), Reason: m.Reason,
+		AgeMillis: optional(&m.Age),
 	}
 }

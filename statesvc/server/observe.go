@@ -47,11 +47,12 @@ func (s *Server) observe(w http.ResponseWriter, r *http.Request) {
 // observePrompt fills in what is known of the body. ok is false when the request
 // was answered instead.
 func (s *Server) observePrompt(ctx context.Context, w http.ResponseWriter, r *http.Request, request *wirepb.ObserveRequest, reply *wirepb.ObserveReply) (complete, ok bool) {
-	asked := request.GetTokens() || len(request.GetSources()) > 0
+	counting := request.GetTokens() || request.GetInputIds() > 0
+	asked := counting || len(request.GetSources()) > 0
 	if !asked || s.prompts.behind == nil {
 		if asked {
 			s.meter.Count(PromptUnasked, 1)
-			reply.Uncounted = request.GetTokens()
+			reply.Uncounted = counting
 		}
 		// Reading it keeps the connection for the caller's next request.
 		_, _ = io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, s.limits.MaxObserveBodyBytes))
@@ -63,17 +64,18 @@ func (s *Server) observePrompt(ctx context.Context, w http.ResponseWriter, r *ht
 	}
 	answer, outcome := s.prompts.look(ctx, &PromptQuery{
 		Model: request.GetModel(), Asked: request.GetAsked(), Path: request.GetPath(),
-		Tokens: request.GetTokens(), Sources: request.GetSources(), Body: body,
+		Tokens: request.GetTokens(), Sources: request.GetSources(), InputIDs: request.GetInputIds(), Body: body,
 	})
 	s.meter.Count(outcome, 1)
-	reply.Tokens, reply.Lookups = answer.Tokens, answer.Lookups
-	reply.Uncounted = answer.Uncounted && request.GetTokens()
+	reply.Tokens, reply.Lookups, reply.InputIds = answer.Tokens, answer.Lookups, answer.InputIDs
+	reply.Uncounted = answer.Uncounted && counting
 	return answer.answers(request), true
 }
 
 // answers reports whether nothing that was asked for is missing.
 func (a *PromptAnswer) answers(request *wirepb.ObserveRequest) bool {
-	return (a.Tokens != nil || !request.GetTokens()) && len(a.Lookups) == len(request.GetSources())
+	return (a.Tokens != nil || !request.GetTokens()) && len(a.Lookups) == len(request.GetSources()) &&
+		(a.InputIDs != nil || request.GetInputIds() == 0)
 }
 
 func decodeObserve(header string) (*wirepb.ObserveRequest, error) {

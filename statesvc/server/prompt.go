@@ -23,18 +23,22 @@ type Prompts interface {
 
 // PromptQuery is what an observe asks about its body.
 type PromptQuery struct {
-	Model   string // canonical
-	Asked   string // the name the client sent, an adapter's own
-	Path    string // the dialect of the body
-	Tokens  bool   // the length is asked for
-	Sources []string
-	Body    []byte
+	Model  string // canonical
+	Asked  string // the name the client sent, an adapter's own
+	Path   string // the dialect of the body
+	Tokens bool   // the length is asked for
+	// InputIDs asks for the token ids of a chat, at most so many; 0 does not.
+	InputIDs uint32
+	Sources  []string
+	Body     []byte
 }
 
 // PromptAnswer is what is known of a prompt.
 type PromptAnswer struct {
 	Tokens  *uint64
 	Lookups []*wirepb.Lookup
+	// InputIDs are given to a query that asks for them.
+	InputIDs *wirepb.InputIDs
 	// Uncounted says that nothing here counts this model's prompts, however often
 	// it is asked.
 	Uncounted bool
@@ -112,6 +116,7 @@ func (p *prompts) key(q *PromptQuery) uint64 {
 		maphash.WriteComparable(&h, source)
 	}
 	maphash.WriteComparable(&h, q.Tokens)
+	maphash.WriteComparable(&h, q.InputIDs)
 	_, _ = h.Write(q.Body)
 	return h.Sum64()
 }

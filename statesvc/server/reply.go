@@ -37,6 +37,7 @@ func fillWorker(out *wirepb.Worker, w *wire.Worker) {
 	out.Stage, out.VersionGroup, out.Generation = stage(w.Stage), w.Version, w.Generation
 	out.Healthy, out.Draining, out.Recoveries = w.Healthy, w.Draining, w.Recoveries
 	out.Aborts, out.Services = w.Aborts, w.Services
+	out.Ranks, out.InputIds = w.Ranks, w.InputIDs
 	for _, a := range w.Adapters {
 		out.Adapters = append(out.Adapters, &wirepb.Adapter{Name: a.Name, Base: a.Base})
 	}

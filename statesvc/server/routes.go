@@ -36,11 +36,9 @@ func (s *Server) table(metrics http.Handler) map[string]*route {
 		"/v1/sync":    {name: "sync", methods: map[string]http.HandlerFunc{http.MethodPost: s.sync}, guarded: true},
 		"/v1/observe": {name: "observe", methods: map[string]http.HandlerFunc{http.MethodPost: s.observe}, guarded: true, overloaded: new(ObserveOverloaded)},
 		"/v1/bind":    {name: "bind", methods: map[string]http.HandlerFunc{http.MethodPost: s.bind}, guarded: true, overloaded: new(BindOverloaded)},
-		"/v1/workers": {
-			name: "workers", methods: get(s.workers), guarded: true,
-			hint: "; workers are listed in fleet.static of the configuration and cannot be changed over HTTP",
-		},
+		workersPath:   {name: "workers", methods: get(s.workers), guarded: true},
 	}
+	s.addManagement(table)
 	s.addIndex(table)
 	return table
 }
@@ -51,6 +49,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec := &recorder{ResponseWriter: w, status: http.StatusOK}
 	w = rec
 	rt := s.routes[r.URL.Path]
+	if rt == nil && strings.HasPrefix(r.URL.Path, workersPath+"/") {
+		rt = s.worker
+	}
 	name := "other"
 	if rt != nil {
 		name = rt.name
@@ -112,14 +113,27 @@ func (s *Server) withSlot(w http.ResponseWriter, r *http.Request, rt *route, han
 	}
 }
 
-// authorized compares in constant time; hashing hides the length as well.
+// authorized reports whether the caller may read: who may change the fleet may too.
 func (s *Server) authorized(r *http.Request) bool {
-	if s.token == nil {
-		return true
+	return s.token == nil || s.token.matches(r) || s.admin != nil && s.admin.matches(r)
+}
+
+// token is the hash of a bearer token.
+type token [sha256.Size]byte
+
+func newToken(text string) *token {
+	if text == "" {
+		return nil
 	}
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
-	return subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1 && strings.EqualFold(scheme, "Bearer")
+	t := token(sha256.Sum256([]byte(text)))
+	return &t
+}
+
+// matches compares in constant time; hashing hides the length as well.
+func (t *token) matches(r *http.Request) bool {
+	scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	sum := sha256.Sum256([]byte(strings.TrimSpace(text)))
+	return subtle.ConstantTimeCompare(sum[:], t[:]) == 1 && strings.EqualFold(scheme, "Bearer")
 }
 
 // recorder notes the status for the meter.

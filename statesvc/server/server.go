@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
 	"errors"
 	"hash/maphash"
@@ -43,6 +42,7 @@ type Fleet interface {
 	Status() []fleet.Status
 	Ready() <-chan struct{}
 	Suspect(id core.WorkerID, ago time.Duration)
+	Sources() []fleet.SourceStatus
 }
 
 // Meter counts requests by the route that served them, and what became of calls.
@@ -60,6 +60,7 @@ type Options struct {
 	Bindings affinity.Store
 	Prompts  Prompts
 	Index    Index               // nil: there is no /v1/index
+	Registry Registry            // nil: workers cannot be changed over HTTP
 	Clock    func() core.Instant // that the bindings' instants are on
 	Meter    Meter
 	Metrics  http.Handler // serves /metrics
@@ -82,9 +83,12 @@ type Server struct {
 	meter    Meter
 	limits   config.Limits
 	version  string
-	token    *[sha256.Size]byte // nil when no token is asked for
+	registry Registry
+	token    *token // of filters and people; nil when none is asked for
+	admin    *token // of those who change the fleet; nil when none is configured
 	slots    chan struct{}
 	routes   map[string]*route
+	worker   *route // of one worker, below /v1/workers; nil when workers cannot be changed
 	draining atomic.Bool
 	http     *http.Server
 }
@@ -100,10 +104,8 @@ func New(o Options) *Server {
 		slots: make(chan struct{}, o.Config.Limits.MaxConcurrent),
 	}
 	s.history = history.New(rand.Uint64())
-	if o.Config.Token != "" {
-		sum := sha256.Sum256([]byte(o.Config.Token))
-		s.token = &sum
-	}
+	s.token, s.admin = newToken(o.Config.Token), newToken(o.Config.Discovery.HTTP.Token)
+	s.registry = o.Registry
 	s.prompts.running.Most = o.Config.Limits.MaxConcurrent
 	s.routes = s.table(o.Metrics)
 	s.http = &http.Server{

@@ -17,6 +17,7 @@ import (
 	"github.com/pointsman/pointsman/statesvc/board"
 	"github.com/pointsman/pointsman/statesvc/config"
 	"github.com/pointsman/pointsman/statesvc/fleet"
+	"github.com/pointsman/pointsman/statesvc/fleet/claims"
 	"github.com/pointsman/pointsman/statesvc/gauges"
 	"github.com/pointsman/pointsman/statesvc/server"
 	"github.com/pointsman/pointsman/statesvc/telemetry"
@@ -49,7 +50,10 @@ func (e *engines) Suspect(id core.WorkerID, ago time.Duration) {
 }
 
 func (e *engines) Status() []fleet.Status { return e.list }
-func (e *engines) Counts() fleet.Counts   { return fleet.Counts{} }
+func (e *engines) Sources() []fleet.SourceStatus {
+	return []fleet.SourceStatus{{Source: claims.Static, Heard: true, Workers: 2}}
+}
+func (e *engines) Counts() fleet.Counts { return fleet.Counts{} }
 
 // stage is a server in front of a real board.
 type stage struct {

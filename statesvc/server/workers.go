@@ -7,6 +7,7 @@ import (
 	"github.com/pointsman/pointsman/statesvc/board"
 	"github.com/pointsman/pointsman/statesvc/enginemetrics"
 	"github.com/pointsman/pointsman/statesvc/fleet"
+	"github.com/pointsman/pointsman/statesvc/fleet/claims"
 )
 
 // workerList is the answer of GET /v1/workers (design section 8).
@@ -37,6 +38,11 @@ type workerEntry struct {
 	VersionGroup string         `json:"version_group,omitempty"`
 	Services     []string       `json:"services,omitempty"`
 	Aborts       bool           `json:"aborts,omitempty"` // by rid
+	InputIDs     bool           `json:"input_ids,omitempty"`
+
+	Sources   []claims.Source `json:"sources,omitempty"`    // who names the worker, by rank
+	DrainedBy []string        `json:"drained_by,omitempty"` // sources, or operator
+	Unready   bool            `json:"not_ready,omitempty"`  // a source says that it takes no requests
 
 	ProbeError    string `json:"probe_error,omitempty"`
 	LoadError     string `json:"load_error,omitempty"`
@@ -87,8 +93,9 @@ func fromStatus(s *fleet.Status) workerEntry {
 	e := workerEntry{
 		ID: w.ID, Address: w.Address, URL: s.URL, Models: w.Models, Adapters: []adapterEntry{},
 		Role: w.Stage.String(), Healthy: w.Healthy, Health: s.Health.String(), Draining: w.Draining,
-		Generation: w.Generation, Recoveries: s.Recoveries, Ranks: s.Ranks, Bootstrap: s.BootstrapPort,
-		VersionGroup: w.Version, Services: w.Services, Aborts: w.Aborts,
+		Generation: w.Generation, Recoveries: s.Recoveries, Ranks: w.Ranks, Bootstrap: s.BootstrapPort,
+		VersionGroup: w.Version, Services: w.Services, Aborts: w.Aborts, InputIDs: w.InputIDs,
+		Sources: s.Said.Sources, DrainedBy: s.Said.DrainedBy, Unready: s.Said.Unready,
 		ProbeError: s.ProbeError, LoadError: s.LoadError, DescribeError: s.DescribeError,
 	}
 	if w.Stage == core.StageNone {

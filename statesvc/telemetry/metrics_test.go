@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write METRICS.md anew")
 const heading = `# Metrics of the state service
 
 Written by ` + "`go test ./statesvc/telemetry -run Metrics -update`" + `. ` + "`GET /metrics`" + ` shows them beside those of the Go runtime
-and the process. Values of labels come from closed sets and from the configuration (` + "`worker`" + `), never from a client.
+and the process. Values of labels come from closed sets and from the sources of engines (` + "`worker`" + `), never from a client.
 
 | Name | Kind | Labels | Meaning |
 |--|--|--|--|

@@ -1,7 +1,7 @@
 // Package telemetry exposes the state service's numbers to Prometheus on a
 // registry of its own. It reads the parts when it is scraped; nothing calls it
-// but the server's meter. Label values come from closed sets and from the
-// configuration, never from a client.
+// but the server's meter. Label values come from closed sets and from the sources
+// of engines, never from a client of the service.
 package telemetry
 
 import (

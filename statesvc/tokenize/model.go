@@ -139,7 +139,9 @@ func (m *Model) local(ctx context.Context, p *prompt.Prompt) (Tokens, prompt.Fea
 		if why == ReasonDiffers {
 			return Tokens{}, features, why
 		}
-		return exact(sequences, FromBPE), features, why
+		t := exact(sequences, FromBPE)
+		t.Compared = m.parity.compared(features)
+		return t, features, why
 	case ctx.Err() != nil:
 		return Tokens{}, 0, ReasonDeadline
 	case errors.Is(err, bpe.ErrPieceTooLong):

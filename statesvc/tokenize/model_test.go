@@ -123,6 +123,29 @@ func TestAFeatureThatDiffersGoesToTheEngine(t *testing.T) {
 	require.Equal(t, tokenize.FromBPE, tokens(t, m, toolChat).Origin)
 }
 
+// Ids are fit to be forwarded when an engine told them, or gave the same for all that the
+// chat makes use of. That somebody says so is not enough.
+func TestComparedIDs(t *testing.T) {
+	m, e := paired(t, tokenize.Options{SampleEvery: -1, Trust: true})
+	require.Equal(t, tokenize.FromBPE, tokens(t, m, plainChat).Origin)
+	require.False(t, tokens(t, m, plainChat).Compared, "on trust")
+	e.set(nil, `"tools"`)
+	require.NoError(t, m.Verify(t.Context()))
+	require.True(t, tokens(t, m, plainChat).Compared)
+	got := tokens(t, m, toolChat)
+	require.Equal(t, tokenize.FromEngine, got.Origin)
+	require.True(t, got.Compared, "the engine's own")
+	e.set(nil, "")
+	m.Reset()
+	require.False(t, tokens(t, m, plainChat).Compared, "until it is compared again")
+
+	m, e = paired(t, tokenize.Options{SampleEvery: -1})
+	e.set(errors.New("away"), "")
+	require.Error(t, m.Verify(t.Context()))
+	require.False(t, tokens(t, m, plainChat).Compared)
+	require.False(t, tokens(t, m, `{"model":"m"}`).Compared)
+}
+
 func TestADifferenceInTrafficSwitchesToTheEngineForGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, e := paired(t, tokenize.Options{SampleEvery: 2})

@@ -14,6 +14,7 @@ import (
 // parity knows which features were seen to give the engine's tokens.
 type parity struct {
 	same     atomic.Uint32
+	shown    atomic.Uint32 // by probes, those taken on trust not included
 	differs  atomic.Uint32 // by probes, which may be repeated
 	differed atomic.Uint32 // by traffic, for good
 	trusting atomic.Bool
@@ -40,11 +41,19 @@ func (p *parity) of(f prompt.Features) Reason {
 func (p *parity) probed(f prompt.Features, same bool) {
 	if same {
 		p.same.Or(uint32(f))
+		p.shown.Or(uint32(f))
 		p.differs.And(^uint32(f))
 		return
 	}
 	p.differs.Or(uint32(f))
 	p.same.And(^uint32(f))
+	p.shown.And(^uint32(f))
+}
+
+// compared reports whether an engine was seen to give the same tokens for all the
+// features, and none of them is in doubt.
+func (p *parity) compared(f prompt.Features) bool {
+	return uint32(f)&^p.shown.Load() == 0 && p.of(f) == ReasonNone
 }
 
 // Reset forgets what comparing has shown, as is due when the engines of the model run
@@ -53,6 +62,7 @@ func (m *Model) Reset() {
 	m.parity.mute.Store(false)
 	m.parity.differs.Store(0)
 	m.parity.differed.Store(0)
+	m.parity.shown.Store(0)
 	if !m.parity.trusting.Load() {
 		m.parity.same.Store(0)
 	}

@@ -71,6 +71,10 @@ type Tokens struct {
 	Longest, Total uint64
 	Certainty      Certainty
 	Origin         Origin
+	// Compared says that the ids are the engine's own, or bpe's of which an engine was
+	// seen to give the same for all that the request makes use of. Ids that are taken
+	// for the engine's on somebody's word are Exact and not Compared.
+	Compared bool
 	// Local says why bpe did not answer, and Reason why the answer is not exact.
 	Local, Reason Reason
 	// Facts are what else the body says, such as the cache salt: parts of the body, and
@@ -109,7 +113,7 @@ func estimate(facts *chat.Facts, reason Reason) Tokens {
 
 // exact makes an answer of the sequences' tokens.
 func exact(sequences [][]uint32, origin Origin) Tokens {
-	t := Tokens{IDs: []uint32{}, Certainty: Exact, Origin: origin}
+	t := Tokens{IDs: []uint32{}, Certainty: Exact, Origin: origin, Compared: origin == FromEngine}
 	for _, ids := range sequences {
 		if len(ids) > len(t.IDs) {
 			t.IDs = ids

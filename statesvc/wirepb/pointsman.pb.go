@@ -179,6 +179,87 @@ func (BindingState) EnumDescriptor() ([]byte, []int) {
 	return file_pointsman_proto_rawDescGZIP(), []int{2}
 }
 
+// InputIDsVerdict says whether a chat may be forwarded with its token ids, by what the
+// chat is like first (engine-selection.md 12.5).
+type InputIDsVerdict int32
+
+const (
+	InputIDsVerdict_INPUT_IDS_UNAVAILABLE            InputIDsVerdict = 0
+	InputIDsVerdict_INPUT_IDS_GIVEN                  InputIDsVerdict = 1
+	InputIDsVerdict_INPUT_IDS_CALLER                 InputIDsVerdict = 2 // the client sent ids itself
+	InputIDsVerdict_INPUT_IDS_NO_MESSAGES            InputIDsVerdict = 3
+	InputIDsVerdict_INPUT_IDS_TOOLS                  InputIDsVerdict = 4
+	InputIDsVerdict_INPUT_IDS_NON_TEXT_CONTENT       InputIDsVerdict = 5
+	InputIDsVerdict_INPUT_IDS_REASONING_CONTENT      InputIDsVerdict = 6
+	InputIDsVerdict_INPUT_IDS_ROLE_REWRITE           InputIDsVerdict = 7
+	InputIDsVerdict_INPUT_IDS_TEMPLATE_CONTROLS      InputIDsVerdict = 8
+	InputIDsVerdict_INPUT_IDS_ASSISTANT_CONTINUATION InputIDsVerdict = 9
+	InputIDsVerdict_INPUT_IDS_TOKENIZE_FAILED        InputIDsVerdict = 10 // its tokens are not known, or not for certain
+	InputIDsVerdict_INPUT_IDS_UNVERIFIED             InputIDsVerdict = 11 // no engine was compared with what told them
+	InputIDsVerdict_INPUT_IDS_TOO_LONG               InputIDsVerdict = 12 // more than were asked for
+)
+
+// Enum value maps for InputIDsVerdict.
+var (
+	InputIDsVerdict_name = map[int32]string{
+		0:  "INPUT_IDS_UNAVAILABLE",
+		1:  "INPUT_IDS_GIVEN",
+		2:  "INPUT_IDS_CALLER",
+		3:  "INPUT_IDS_NO_MESSAGES",
+		4:  "INPUT_IDS_TOOLS",
+		5:  "INPUT_IDS_NON_TEXT_CONTENT",
+		6:  "INPUT_IDS_REASONING_CONTENT",
+		7:  "INPUT_IDS_ROLE_REWRITE",
+		8:  "INPUT_IDS_TEMPLATE_CONTROLS",
+		9:  "INPUT_IDS_ASSISTANT_CONTINUATION",
+		10: "INPUT_IDS_TOKENIZE_FAILED",
+		11: "INPUT_IDS_UNVERIFIED",
+		12: "INPUT_IDS_TOO_LONG",
+	}
+	InputIDsVerdict_value = map[string]int32{
+		"INPUT_IDS_UNAVAILABLE":            0,
+		"INPUT_IDS_GIVEN":                  1,
+		"INPUT_IDS_CALLER":                 2,
+		"INPUT_IDS_NO_MESSAGES":            3,
+		"INPUT_IDS_TOOLS":                  4,
+		"INPUT_IDS_NON_TEXT_CONTENT":       5,
+		"INPUT_IDS_REASONING_CONTENT":      6,
+		"INPUT_IDS_ROLE_REWRITE":           7,
+		"INPUT_IDS_TEMPLATE_CONTROLS":      8,
+		"INPUT_IDS_ASSISTANT_CONTINUATION": 9,
+		"INPUT_IDS_TOKENIZE_FAILED":        10,
+		"INPUT_IDS_UNVERIFIED":             11,
+		"INPUT_IDS_TOO_LONG":               12,
+	}
+)
+
+func (x InputIDsVerdict) Enum() *InputIDsVerdict {
+	p := new(InputIDsVerdict)
+	*p = x
+	return p
+}
+
+func (x InputIDsVerdict) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (InputIDsVerdict) Descriptor() protoreflect.EnumDescriptor {
+	return file_pointsman_proto_enumTypes[3].Descriptor()
+}
+
+func (InputIDsVerdict) Type() protoreflect.EnumType {
+	return &file_pointsman_proto_enumTypes[3]
+}
+
+func (x InputIDsVerdict) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use InputIDsVerdict.Descriptor instead.
+func (InputIDsVerdict) EnumDescriptor() ([]byte, []int) {
+	return file_pointsman_proto_rawDescGZIP(), []int{3}
+}
+
 type LookupOutcome int32
 
 const (
@@ -216,11 +297,11 @@ func (x LookupOutcome) String() string {
 }
 
 func (LookupOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_pointsman_proto_enumTypes[3].Descriptor()
+	return file_pointsman_proto_enumTypes[4].Descriptor()
 }
 
 func (LookupOutcome) Type() protoreflect.EnumType {
-	return &file_pointsman_proto_enumTypes[3]
+	return &file_pointsman_proto_enumTypes[4]
 }
 
 func (x LookupOutcome) Number() protoreflect.EnumNumber {
@@ -229,7 +310,7 @@ func (x LookupOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use LookupOutcome.Descriptor instead.
 func (LookupOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_pointsman_proto_rawDescGZIP(), []int{3}
+	return file_pointsman_proto_rawDescGZIP(), []int{4}
 }
 
 // SyncRequest is the report of one filter context: gauges, not events. POST /v1/sync.
@@ -748,7 +829,11 @@ type Worker struct {
 	// The engine ends a request whose rid it is told: POST /abort_request (SGLang).
 	Aborts bool `protobuf:"varint,11,opt,name=aborts,proto3" json:"aborts,omitempty"`
 	// Kubernetes Services the engine is behind, namespace/name.
-	Services      []string `protobuf:"bytes,12,rep,name=services,proto3" json:"services,omitempty"`
+	Services []string `protobuf:"bytes,12,rep,name=services,proto3" json:"services,omitempty"`
+	// Data-parallel ranks of the engine; 0 when nobody knows how many.
+	Ranks uint32 `protobuf:"varint,14,opt,name=ranks,proto3" json:"ranks,omitempty"`
+	// The engine takes the prompt of a chat as input_ids beside its messages (SGLang).
+	InputIds      bool `protobuf:"varint,15,opt,name=input_ids,json=inputIds,proto3" json:"input_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -865,6 +950,20 @@ func (x *Worker) GetServices() []string {
 		return x.Services
 	}
 	return nil
+}
+
+func (x *Worker) GetRanks() uint32 {
+	if x != nil {
+		return x.Ranks
+	}
+	return 0
+}
+
+func (x *Worker) GetInputIds() bool {
+	if x != nil {
+		return x.InputIds
+	}
+	return false
 }
 
 // Adapter is a LoRA adapter that a worker serves under its own name.
@@ -1317,7 +1416,10 @@ type ObserveRequest struct {
 	// Names of the cache sources to look the prompt up at.
 	Sources []string `protobuf:"bytes,7,rep,name=sources,proto3" json:"sources,omitempty"`
 	// Scopes to read. Reading refreshes nothing.
-	Scopes        []*Scope `protobuf:"bytes,8,rep,name=scopes,proto3" json:"scopes,omitempty"`
+	Scopes []*Scope `protobuf:"bytes,8,rep,name=scopes,proto3" json:"scopes,omitempty"`
+	// Ask for the token ids of a chat that are fit to be forwarded to an engine, if
+	// they are this many at most. 0 does not ask.
+	InputIds      uint32 `protobuf:"varint,11,opt,name=input_ids,json=inputIds,proto3" json:"input_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1408,6 +1510,13 @@ func (x *ObserveRequest) GetScopes() []*Scope {
 	return nil
 }
 
+func (x *ObserveRequest) GetInputIds() uint32 {
+	if x != nil {
+		return x.InputIds
+	}
+	return 0
+}
+
 // ObserveReply answers an ObserveRequest. A source or scope that is not in it is
 // unavailable.
 type ObserveReply struct {
@@ -1416,9 +1525,11 @@ type ObserveReply struct {
 	Tokens   *uint64    `protobuf:"varint,1,opt,name=tokens,proto3,oneof" json:"tokens,omitempty"`
 	Lookups  []*Lookup  `protobuf:"bytes,2,rep,name=lookups,proto3" json:"lookups,omitempty"`
 	Bindings []*Binding `protobuf:"bytes,3,rep,name=bindings,proto3" json:"bindings,omitempty"`
-	// True when tokens were asked for and the service has nothing to count this
+	// True when tokens or ids were asked for and the service has nothing to count this
 	// model's prompts with: the context asks again after a while only.
-	Uncounted     bool `protobuf:"varint,4,opt,name=uncounted,proto3" json:"uncounted,omitempty"`
+	Uncounted bool `protobuf:"varint,4,opt,name=uncounted,proto3" json:"uncounted,omitempty"`
+	// With a request that asks for ids only; absent when nobody could tell them.
+	InputIds      *InputIDs `protobuf:"bytes,5,opt,name=input_ids,json=inputIds,proto3,oneof" json:"input_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1481,6 +1592,67 @@ func (x *ObserveReply) GetUncounted() bool {
 	return false
 }
 
+func (x *ObserveReply) GetInputIds() *InputIDs {
+	if x != nil {
+		return x.InputIds
+	}
+	return nil
+}
+
+// InputIDs are the tokens of a chat.
+type InputIDs struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Verdict InputIDsVerdict        `protobuf:"varint,1,opt,name=verdict,proto3,enum=pointsman.v1.InputIDsVerdict" json:"verdict,omitempty"`
+	// With INPUT_IDS_GIVEN only.
+	Ids           []uint32 `protobuf:"varint,2,rep,packed,name=ids,proto3" json:"ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InputIDs) Reset() {
+	*x = InputIDs{}
+	mi := &file_pointsman_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InputIDs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InputIDs) ProtoMessage() {}
+
+func (x *InputIDs) ProtoReflect() protoreflect.Message {
+	mi := &file_pointsman_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InputIDs.ProtoReflect.Descriptor instead.
+func (*InputIDs) Descriptor() ([]byte, []int) {
+	return file_pointsman_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *InputIDs) GetVerdict() InputIDsVerdict {
+	if x != nil {
+		return x.Verdict
+	}
+	return InputIDsVerdict_INPUT_IDS_UNAVAILABLE
+}
+
+func (x *InputIDs) GetIds() []uint32 {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
 // Lookup is the answer of one cache source.
 type Lookup struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -1489,15 +1661,18 @@ type Lookup struct {
 	// Blocks of the query, above zero for a hit.
 	Blocks uint64 `protobuf:"varint,3,opt,name=blocks,proto3" json:"blocks,omitempty"`
 	// Why, for unavailable and invalid.
-	Detail        string   `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"`
-	Depths        []*Depth `protobuf:"bytes,5,rep,name=depths,proto3" json:"depths,omitempty"`
+	Detail string   `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"`
+	Depths []*Depth `protobuf:"bytes,5,rep,name=depths,proto3" json:"depths,omitempty"`
+	// Milliseconds since the source last learned of any engine's cache; absent when it
+	// never did, or does not say.
+	AgeMs         *uint64 `protobuf:"varint,6,opt,name=age_ms,json=ageMs,proto3,oneof" json:"age_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Lookup) Reset() {
 	*x = Lookup{}
-	mi := &file_pointsman_proto_msgTypes[14]
+	mi := &file_pointsman_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1509,7 +1684,7 @@ func (x *Lookup) String() string {
 func (*Lookup) ProtoMessage() {}
 
 func (x *Lookup) ProtoReflect() protoreflect.Message {
-	mi := &file_pointsman_proto_msgTypes[14]
+	mi := &file_pointsman_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1522,7 +1697,7 @@ func (x *Lookup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lookup.ProtoReflect.Descriptor instead.
 func (*Lookup) Descriptor() ([]byte, []int) {
-	return file_pointsman_proto_rawDescGZIP(), []int{14}
+	return file_pointsman_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Lookup) GetSource() string {
@@ -1560,6 +1735,13 @@ func (x *Lookup) GetDepths() []*Depth {
 	return nil
 }
 
+func (x *Lookup) GetAgeMs() uint64 {
+	if x != nil && x.AgeMs != nil {
+		return *x.AgeMs
+	}
+	return 0
+}
+
 // Depth is how much of a prompt one worker holds.
 type Depth struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -1570,16 +1752,21 @@ type Depth struct {
 	DeviceBlocks *uint64 `protobuf:"varint,3,opt,name=device_blocks,json=deviceBlocks,proto3,oneof" json:"device_blocks,omitempty"`
 	// True when the worker's event stream has gaps, so that it may hold less.
 	Uncertain bool `protobuf:"varint,4,opt,name=uncertain,proto3" json:"uncertain,omitempty"`
-	// Data-parallel rank that holds them; absent when the worker has one rank, or it is
-	// not known how many.
-	Rank          *uint32 `protobuf:"varint,5,opt,name=rank,proto3,oneof" json:"rank,omitempty"`
+	// Data-parallel rank that holds them, of several the first; absent when the worker
+	// has one rank, or it is not known how many.
+	Rank *uint32 `protobuf:"varint,5,opt,name=rank,proto3,oneof" json:"rank,omitempty"`
+	// The ranks that hold as much, when there are several.
+	Ranks []uint32 `protobuf:"varint,6,rep,packed,name=ranks,proto3" json:"ranks,omitempty"`
+	// Milliseconds since the source last learned of that rank's cache; absent when it
+	// does not say.
+	AgeMs         *uint64 `protobuf:"varint,7,opt,name=age_ms,json=ageMs,proto3,oneof" json:"age_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Depth) Reset() {
 	*x = Depth{}
-	mi := &file_pointsman_proto_msgTypes[15]
+	mi := &file_pointsman_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1591,7 +1778,7 @@ func (x *Depth) String() string {
 func (*Depth) ProtoMessage() {}
 
 func (x *Depth) ProtoReflect() protoreflect.Message {
-	mi := &file_pointsman_proto_msgTypes[15]
+	mi := &file_pointsman_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1604,7 +1791,7 @@ func (x *Depth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Depth.ProtoReflect.Descriptor instead.
 func (*Depth) Descriptor() ([]byte, []int) {
-	return file_pointsman_proto_rawDescGZIP(), []int{15}
+	return file_pointsman_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Depth) GetWorker() string {
@@ -1642,6 +1829,20 @@ func (x *Depth) GetRank() uint32 {
 	return 0
 }
 
+func (x *Depth) GetRanks() []uint32 {
+	if x != nil {
+		return x.Ranks
+	}
+	return nil
+}
+
+func (x *Depth) GetAgeMs() uint64 {
+	if x != nil && x.AgeMs != nil {
+		return *x.AgeMs
+	}
+	return 0
+}
+
 // BindRequest compares and binds: each proposal takes effect if its scope is
 // bound to the worker seen, or to none. POST /v1/bind.
 type BindRequest struct {
@@ -1655,7 +1856,7 @@ type BindRequest struct {
 
 func (x *BindRequest) Reset() {
 	*x = BindRequest{}
-	mi := &file_pointsman_proto_msgTypes[16]
+	mi := &file_pointsman_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1667,7 +1868,7 @@ func (x *BindRequest) String() string {
 func (*BindRequest) ProtoMessage() {}
 
 func (x *BindRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_pointsman_proto_msgTypes[16]
+	mi := &file_pointsman_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1680,7 +1881,7 @@ func (x *BindRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BindRequest.ProtoReflect.Descriptor instead.
 func (*BindRequest) Descriptor() ([]byte, []int) {
-	return file_pointsman_proto_rawDescGZIP(), []int{16}
+	return file_pointsman_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *BindRequest) GetContext() uint64 {
@@ -1719,7 +1920,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_pointsman_proto_msgTypes[17]
+	mi := &file_pointsman_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1731,7 +1932,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_pointsman_proto_msgTypes[17]
+	mi := &file_pointsman_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1744,7 +1945,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_pointsman_proto_rawDescGZIP(), []int{17}
+	return file_pointsman_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Proposal) GetScope() *Scope {
@@ -1786,7 +1987,7 @@ type BindReply struct {
 
 func (x *BindReply) Reset() {
 	*x = BindReply{}
-	mi := &file_pointsman_proto_msgTypes[18]
+	mi := &file_pointsman_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1798,7 +1999,7 @@ func (x *BindReply) String() string {
 func (*BindReply) ProtoMessage() {}
 
 func (x *BindReply) ProtoReflect() protoreflect.Message {
-	mi := &file_pointsman_proto_msgTypes[18]
+	mi := &file_pointsman_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1811,7 +2012,7 @@ func (x *BindReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BindReply.ProtoReflect.Descriptor instead.
 func (*BindReply) Descriptor() ([]byte, []int) {
-	return file_pointsman_proto_rawDescGZIP(), []int{18}
+	return file_pointsman_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *BindReply) GetBindings() []*Binding {
@@ -1879,7 +2080,7 @@ const file_pointsman_proto_rawDesc = "" +
 	"\x06states\x18\a \x03(\v2\x19.pointsman.v1.WorkerStateR\x06states\x124\n" +
 	"\ahistory\x18\b \x01(\v2\x15.pointsman.v1.HistoryH\x00R\ahistory\x88\x01\x01B\n" +
 	"\n" +
-	"\b_history\"\xf7\x02\n" +
+	"\b_history\"\xaa\x03\n" +
 	"\x06Worker\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x16\n" +
@@ -1897,7 +2098,9 @@ const file_pointsman_proto_rawDesc = "" +
 	"\rversion_group\x18\n" +
 	" \x01(\tR\fversionGroup\x12\x16\n" +
 	"\x06aborts\x18\v \x01(\bR\x06aborts\x12\x1a\n" +
-	"\bservices\x18\f \x03(\tR\bservices\"1\n" +
+	"\bservices\x18\f \x03(\tR\bservices\x12\x14\n" +
+	"\x05ranks\x18\x0e \x01(\rR\x05ranks\x12\x1b\n" +
+	"\tinput_ids\x18\x0f \x01(\bR\binputIds\"1\n" +
 	"\aAdapter\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\tR\x04base\"\xa8\x01\n" +
@@ -1944,7 +2147,7 @@ const file_pointsman_proto_rawDesc = "" +
 	"\x06worker\x18\x03 \x01(\tR\x06worker\"=\n" +
 	"\vUsedBinding\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\fR\x06digest\x12\x16\n" +
-	"\x06worker\x18\x02 \x01(\tR\x06worker\"\xf4\x01\n" +
+	"\x06worker\x18\x02 \x01(\tR\x06worker\"\x91\x02\n" +
 	"\x0eObserveRequest\x12\x18\n" +
 	"\acontext\x18\x01 \x01(\x06R\acontext\x12\x14\n" +
 	"\x05model\x18\x02 \x01(\tR\x05model\x12\x14\n" +
@@ -1954,29 +2157,41 @@ const file_pointsman_proto_rawDesc = "" +
 	"timeout_ms\x18\x05 \x01(\rR\ttimeoutMs\x12\x16\n" +
 	"\x06tokens\x18\x06 \x01(\bR\x06tokens\x12\x18\n" +
 	"\asources\x18\a \x03(\tR\asources\x12+\n" +
-	"\x06scopes\x18\b \x03(\v2\x13.pointsman.v1.ScopeR\x06scopesJ\x04\b\t\x10\n" +
+	"\x06scopes\x18\b \x03(\v2\x13.pointsman.v1.ScopeR\x06scopes\x12\x1b\n" +
+	"\tinput_ids\x18\v \x01(\rR\binputIdsJ\x04\b\t\x10\n" +
 	"J\x04\b\n" +
-	"\x10\v\"\xb7\x01\n" +
+	"\x10\v\"\xff\x01\n" +
 	"\fObserveReply\x12\x1b\n" +
 	"\x06tokens\x18\x01 \x01(\x04H\x00R\x06tokens\x88\x01\x01\x12.\n" +
 	"\alookups\x18\x02 \x03(\v2\x14.pointsman.v1.LookupR\alookups\x121\n" +
 	"\bbindings\x18\x03 \x03(\v2\x15.pointsman.v1.BindingR\bbindings\x12\x1c\n" +
-	"\tuncounted\x18\x04 \x01(\bR\tuncountedB\t\n" +
-	"\a_tokens\"\xb4\x01\n" +
+	"\tuncounted\x18\x04 \x01(\bR\tuncounted\x128\n" +
+	"\tinput_ids\x18\x05 \x01(\v2\x16.pointsman.v1.InputIDsH\x01R\binputIds\x88\x01\x01B\t\n" +
+	"\a_tokensB\f\n" +
+	"\n" +
+	"_input_ids\"U\n" +
+	"\bInputIDs\x127\n" +
+	"\averdict\x18\x01 \x01(\x0e2\x1d.pointsman.v1.InputIDsVerdictR\averdict\x12\x10\n" +
+	"\x03ids\x18\x02 \x03(\rR\x03ids\"\xdb\x01\n" +
 	"\x06Lookup\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x125\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1b.pointsman.v1.LookupOutcomeR\aoutcome\x12\x16\n" +
 	"\x06blocks\x18\x03 \x01(\x04R\x06blocks\x12\x16\n" +
 	"\x06detail\x18\x04 \x01(\tR\x06detail\x12+\n" +
-	"\x06depths\x18\x05 \x03(\v2\x13.pointsman.v1.DepthR\x06depths\"\xb3\x01\n" +
+	"\x06depths\x18\x05 \x03(\v2\x13.pointsman.v1.DepthR\x06depths\x12\x1a\n" +
+	"\x06age_ms\x18\x06 \x01(\x04H\x00R\x05ageMs\x88\x01\x01B\t\n" +
+	"\a_age_ms\"\xf0\x01\n" +
 	"\x05Depth\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x16\n" +
 	"\x06blocks\x18\x02 \x01(\x04R\x06blocks\x12(\n" +
 	"\rdevice_blocks\x18\x03 \x01(\x04H\x00R\fdeviceBlocks\x88\x01\x01\x12\x1c\n" +
 	"\tuncertain\x18\x04 \x01(\bR\tuncertain\x12\x17\n" +
-	"\x04rank\x18\x05 \x01(\rH\x01R\x04rank\x88\x01\x01B\x10\n" +
+	"\x04rank\x18\x05 \x01(\rH\x01R\x04rank\x88\x01\x01\x12\x14\n" +
+	"\x05ranks\x18\x06 \x03(\rR\x05ranks\x12\x1a\n" +
+	"\x06age_ms\x18\a \x01(\x04H\x02R\x05ageMs\x88\x01\x01B\x10\n" +
 	"\x0e_device_blocksB\a\n" +
-	"\x05_rank\"|\n" +
+	"\x05_rankB\t\n" +
+	"\a_age_ms\"|\n" +
 	"\vBindRequest\x12\x18\n" +
 	"\acontext\x18\x01 \x01(\x06R\acontext\x12\x1d\n" +
 	"\n" +
@@ -2002,7 +2217,22 @@ const file_pointsman_proto_rawDesc = "" +
 	"\fBindingState\x12\x17\n" +
 	"\x13BINDING_UNAVAILABLE\x10\x00\x12\x10\n" +
 	"\fBINDING_NONE\x10\x01\x12\x11\n" +
-	"\rBINDING_BOUND\x10\x02*\\\n" +
+	"\rBINDING_BOUND\x10\x02*\xfc\x02\n" +
+	"\x0fInputIDsVerdict\x12\x19\n" +
+	"\x15INPUT_IDS_UNAVAILABLE\x10\x00\x12\x13\n" +
+	"\x0fINPUT_IDS_GIVEN\x10\x01\x12\x14\n" +
+	"\x10INPUT_IDS_CALLER\x10\x02\x12\x19\n" +
+	"\x15INPUT_IDS_NO_MESSAGES\x10\x03\x12\x13\n" +
+	"\x0fINPUT_IDS_TOOLS\x10\x04\x12\x1e\n" +
+	"\x1aINPUT_IDS_NON_TEXT_CONTENT\x10\x05\x12\x1f\n" +
+	"\x1bINPUT_IDS_REASONING_CONTENT\x10\x06\x12\x1a\n" +
+	"\x16INPUT_IDS_ROLE_REWRITE\x10\a\x12\x1f\n" +
+	"\x1bINPUT_IDS_TEMPLATE_CONTROLS\x10\b\x12$\n" +
+	" INPUT_IDS_ASSISTANT_CONTINUATION\x10\t\x12\x1d\n" +
+	"\x19INPUT_IDS_TOKENIZE_FAILED\x10\n" +
+	"\x12\x18\n" +
+	"\x14INPUT_IDS_UNVERIFIED\x10\v\x12\x16\n" +
+	"\x12INPUT_IDS_TOO_LONG\x10\f*\\\n" +
 	"\rLookupOutcome\x12\x16\n" +
 	"\x12LOOKUP_UNAVAILABLE\x10\x00\x12\x0f\n" +
 	"\vLOOKUP_MISS\x10\x01\x12\x0e\n" +
@@ -2022,60 +2252,64 @@ func file_pointsman_proto_rawDescGZIP() []byte {
 	return file_pointsman_proto_rawDescData
 }
 
-var file_pointsman_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_pointsman_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_pointsman_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_pointsman_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_pointsman_proto_goTypes = []any{
 	(Stage)(0),             // 0: pointsman.v1.Stage
 	(KeyKind)(0),           // 1: pointsman.v1.KeyKind
 	(BindingState)(0),      // 2: pointsman.v1.BindingState
-	(LookupOutcome)(0),     // 3: pointsman.v1.LookupOutcome
-	(*SyncRequest)(nil),    // 4: pointsman.v1.SyncRequest
-	(*History)(nil),        // 5: pointsman.v1.History
-	(*Run)(nil),            // 6: pointsman.v1.Run
-	(*WorkerGauge)(nil),    // 7: pointsman.v1.WorkerGauge
-	(*SyncReply)(nil),      // 8: pointsman.v1.SyncReply
-	(*Worker)(nil),         // 9: pointsman.v1.Worker
-	(*Adapter)(nil),        // 10: pointsman.v1.Adapter
-	(*WorkerState)(nil),    // 11: pointsman.v1.WorkerState
-	(*LoadReport)(nil),     // 12: pointsman.v1.LoadReport
-	(*Scope)(nil),          // 13: pointsman.v1.Scope
-	(*Binding)(nil),        // 14: pointsman.v1.Binding
-	(*UsedBinding)(nil),    // 15: pointsman.v1.UsedBinding
-	(*ObserveRequest)(nil), // 16: pointsman.v1.ObserveRequest
-	(*ObserveReply)(nil),   // 17: pointsman.v1.ObserveReply
-	(*Lookup)(nil),         // 18: pointsman.v1.Lookup
-	(*Depth)(nil),          // 19: pointsman.v1.Depth
-	(*BindRequest)(nil),    // 20: pointsman.v1.BindRequest
-	(*Proposal)(nil),       // 21: pointsman.v1.Proposal
-	(*BindReply)(nil),      // 22: pointsman.v1.BindReply
+	(InputIDsVerdict)(0),   // 3: pointsman.v1.InputIDsVerdict
+	(LookupOutcome)(0),     // 4: pointsman.v1.LookupOutcome
+	(*SyncRequest)(nil),    // 5: pointsman.v1.SyncRequest
+	(*History)(nil),        // 6: pointsman.v1.History
+	(*Run)(nil),            // 7: pointsman.v1.Run
+	(*WorkerGauge)(nil),    // 8: pointsman.v1.WorkerGauge
+	(*SyncReply)(nil),      // 9: pointsman.v1.SyncReply
+	(*Worker)(nil),         // 10: pointsman.v1.Worker
+	(*Adapter)(nil),        // 11: pointsman.v1.Adapter
+	(*WorkerState)(nil),    // 12: pointsman.v1.WorkerState
+	(*LoadReport)(nil),     // 13: pointsman.v1.LoadReport
+	(*Scope)(nil),          // 14: pointsman.v1.Scope
+	(*Binding)(nil),        // 15: pointsman.v1.Binding
+	(*UsedBinding)(nil),    // 16: pointsman.v1.UsedBinding
+	(*ObserveRequest)(nil), // 17: pointsman.v1.ObserveRequest
+	(*ObserveReply)(nil),   // 18: pointsman.v1.ObserveReply
+	(*InputIDs)(nil),       // 19: pointsman.v1.InputIDs
+	(*Lookup)(nil),         // 20: pointsman.v1.Lookup
+	(*Depth)(nil),          // 21: pointsman.v1.Depth
+	(*BindRequest)(nil),    // 22: pointsman.v1.BindRequest
+	(*Proposal)(nil),       // 23: pointsman.v1.Proposal
+	(*BindReply)(nil),      // 24: pointsman.v1.BindReply
 }
 var file_pointsman_proto_depIdxs = []int32{
-	7,  // 0: pointsman.v1.SyncRequest.workers:type_name -> pointsman.v1.WorkerGauge
-	15, // 1: pointsman.v1.SyncRequest.used_bindings:type_name -> pointsman.v1.UsedBinding
-	5,  // 2: pointsman.v1.SyncRequest.history:type_name -> pointsman.v1.History
-	6,  // 3: pointsman.v1.History.runs:type_name -> pointsman.v1.Run
-	9,  // 4: pointsman.v1.SyncReply.workers:type_name -> pointsman.v1.Worker
-	11, // 5: pointsman.v1.SyncReply.states:type_name -> pointsman.v1.WorkerState
-	5,  // 6: pointsman.v1.SyncReply.history:type_name -> pointsman.v1.History
-	10, // 7: pointsman.v1.Worker.adapters:type_name -> pointsman.v1.Adapter
+	8,  // 0: pointsman.v1.SyncRequest.workers:type_name -> pointsman.v1.WorkerGauge
+	16, // 1: pointsman.v1.SyncRequest.used_bindings:type_name -> pointsman.v1.UsedBinding
+	6,  // 2: pointsman.v1.SyncRequest.history:type_name -> pointsman.v1.History
+	7,  // 3: pointsman.v1.History.runs:type_name -> pointsman.v1.Run
+	10, // 4: pointsman.v1.SyncReply.workers:type_name -> pointsman.v1.Worker
+	12, // 5: pointsman.v1.SyncReply.states:type_name -> pointsman.v1.WorkerState
+	6,  // 6: pointsman.v1.SyncReply.history:type_name -> pointsman.v1.History
+	11, // 7: pointsman.v1.Worker.adapters:type_name -> pointsman.v1.Adapter
 	0,  // 8: pointsman.v1.Worker.stage:type_name -> pointsman.v1.Stage
-	12, // 9: pointsman.v1.WorkerState.report:type_name -> pointsman.v1.LoadReport
+	13, // 9: pointsman.v1.WorkerState.report:type_name -> pointsman.v1.LoadReport
 	1,  // 10: pointsman.v1.Scope.kind:type_name -> pointsman.v1.KeyKind
 	0,  // 11: pointsman.v1.Scope.stage:type_name -> pointsman.v1.Stage
 	2,  // 12: pointsman.v1.Binding.state:type_name -> pointsman.v1.BindingState
-	13, // 13: pointsman.v1.ObserveRequest.scopes:type_name -> pointsman.v1.Scope
-	18, // 14: pointsman.v1.ObserveReply.lookups:type_name -> pointsman.v1.Lookup
-	14, // 15: pointsman.v1.ObserveReply.bindings:type_name -> pointsman.v1.Binding
-	3,  // 16: pointsman.v1.Lookup.outcome:type_name -> pointsman.v1.LookupOutcome
-	19, // 17: pointsman.v1.Lookup.depths:type_name -> pointsman.v1.Depth
-	21, // 18: pointsman.v1.BindRequest.proposals:type_name -> pointsman.v1.Proposal
-	13, // 19: pointsman.v1.Proposal.scope:type_name -> pointsman.v1.Scope
-	14, // 20: pointsman.v1.BindReply.bindings:type_name -> pointsman.v1.Binding
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	14, // 13: pointsman.v1.ObserveRequest.scopes:type_name -> pointsman.v1.Scope
+	20, // 14: pointsman.v1.ObserveReply.lookups:type_name -> pointsman.v1.Lookup
+	15, // 15: pointsman.v1.ObserveReply.bindings:type_name -> pointsman.v1.Binding
+	19, // 16: pointsman.v1.ObserveReply.input_ids:type_name -> pointsman.v1.InputIDs
+	3,  // 17: pointsman.v1.InputIDs.verdict:type_name -> pointsman.v1.InputIDsVerdict
+	4,  // 18: pointsman.v1.Lookup.outcome:type_name -> pointsman.v1.LookupOutcome
+	21, // 19: pointsman.v1.Lookup.depths:type_name -> pointsman.v1.Depth
+	23, // 20: pointsman.v1.BindRequest.proposals:type_name -> pointsman.v1.Proposal
+	14, // 21: pointsman.v1.Proposal.scope:type_name -> pointsman.v1.Scope
+	15, // 22: pointsman.v1.BindReply.bindings:type_name -> pointsman.v1.Binding
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_pointsman_proto_init() }
@@ -2090,13 +2324,14 @@ func file_pointsman_proto_init() {
 	file_pointsman_proto_msgTypes[8].OneofWrappers = []any{}
 	file_pointsman_proto_msgTypes[13].OneofWrappers = []any{}
 	file_pointsman_proto_msgTypes[15].OneofWrappers = []any{}
+	file_pointsman_proto_msgTypes[16].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pointsman_proto_rawDesc), len(file_pointsman_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   19,
+			NumEnums:      5,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

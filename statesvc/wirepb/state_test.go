@@ -50,8 +50,11 @@ func bindings(list []*wirepb.Binding) (out []wire.Binding) {
 
 func observed(p *wirepb.ObserveReply) *wire.ObserveReply {
 	out := &wire.ObserveReply{Tokens: count(p.Tokens), Bindings: bindings(p.GetBindings()), Uncounted: p.GetUncounted()}
+	if ids := p.GetInputIds(); ids != nil {
+		out.InputIDs = wire.InputIDs{Verdict: verdict(ids.GetVerdict()), IDs: ids.GetIds()}
+	}
 	for _, l := range p.GetLookups() {
-		lookup := wire.Lookup{Source: l.GetSource(), Blocks: l.GetBlocks(), Detail: l.GetDetail()}
+		lookup := wire.Lookup{Source: l.GetSource(), Blocks: l.GetBlocks(), Detail: l.GetDetail(), Age: count(l.AgeMs)}
 		switch l.GetOutcome() {
 		case wirepb.LookupOutcome_LOOKUP_MISS:
 			lookup.Outcome = wire.LookupMiss
@@ -64,6 +67,7 @@ func observed(p *wirepb.ObserveReply) *wire.ObserveReply {
 		for _, d := range l.GetDepths() {
 			depth := wire.Depth{
 				Worker: core.WorkerID(d.GetWorker()), Blocks: d.GetBlocks(), DeviceBlocks: count(d.DeviceBlocks), Uncertain: d.GetUncertain(),
+				Ranks: d.GetRanks(), Age: count(d.AgeMs),
 			}
 			if d.Rank != nil {
 				depth.Rank = core.Known(uint64(d.GetRank()))
@@ -73,6 +77,14 @@ func observed(p *wirepb.ObserveReply) *wire.ObserveReply {
 		out.Lookups = append(out.Lookups, lookup)
 	}
 	return out
+}
+
+// verdict takes what the filter does not know for unavailable.
+func verdict(v wirepb.InputIDsVerdict) wire.InputIDsVerdict {
+	if v < 0 || v > wirepb.InputIDsVerdict_INPUT_IDS_TOO_LONG {
+		return wire.InputIDsUnavailable
+	}
+	return wire.InputIDsVerdict(v)
 }
 
 func sampleBindings() []*wirepb.Binding {
@@ -87,11 +99,12 @@ func sampleBindings() []*wirepb.Binding {
 func sampleObserved() *wirepb.ObserveReply {
 	return &wirepb.ObserveReply{
 		Tokens: proto.Uint64(0), Bindings: sampleBindings(), Uncounted: true,
+		InputIds: &wirepb.InputIDs{Verdict: wirepb.InputIDsVerdict_INPUT_IDS_GIVEN, Ids: []uint32{0, 1, 1<<32 - 1}},
 		Lookups: []*wirepb.Lookup{
 			{Source: "local", Outcome: wirepb.LookupOutcome_LOOKUP_HIT, Blocks: 1 << 40, Depths: []*wirepb.Depth{
-				{Worker: "e1", Blocks: 3, DeviceBlocks: proto.Uint64(0), Uncertain: true, Rank: proto.Uint32(0)}, {Rank: proto.Uint32(1<<32 - 1)}, {},
+				{Worker: "e1", Blocks: 3, DeviceBlocks: proto.Uint64(0), Uncertain: true, Rank: proto.Uint32(0), Ranks: []uint32{0, 3}, AgeMs: proto.Uint64(0)}, {Rank: proto.Uint32(1<<32 - 1)}, {},
 			}},
-			{Source: "remote", Outcome: wirepb.LookupOutcome_LOOKUP_INVALID, Detail: "unknown model"},
+			{Source: "remote", Outcome: wirepb.LookupOutcome_LOOKUP_INVALID, Detail: "unknown model", AgeMs: proto.Uint64(1 << 40)},
 			{Outcome: wirepb.LookupOutcome_LOOKUP_MISS},
 			{Outcome: 7},
 			{},
@@ -181,7 +194,7 @@ func FuzzAppendRequests(f *testing.F) {
 		s := wire.Scope{Digest: digest(key), Kind: wire.KeyKind(kind % 3), Model: model, Bucket: bucket, Stage: core.Stage(stage % 4)}
 		observe := wire.ObserveRequest{
 			Context: context, Model: model, Asked: asked, Path: path, TimeoutMillis: timeout, Tokens: tokens,
-			Sources: []string{source, ""}, Scopes: []wire.Scope{s, {}},
+			Sources: []string{source, ""}, Scopes: []wire.Scope{s, {}}, InputIDs: timeout,
 		}
 		var p wirepb.ObserveRequest
 		if err := proto.Unmarshal(wire.AppendObserveRequest(nil, &observe), &p); err != nil {
@@ -190,7 +203,7 @@ func FuzzAppendRequests(f *testing.F) {
 		}
 		require.Empty(t, cmp.Diff(observe, wire.ObserveRequest{
 			Context: p.GetContext(), Model: p.GetModel(), Asked: p.GetAsked(), Path: p.GetPath(), TimeoutMillis: p.GetTimeoutMs(), Tokens: p.GetTokens(),
-			Sources: p.GetSources(), Scopes: []wire.Scope{scope(p.GetScopes()[0]), scope(p.GetScopes()[1])},
+			Sources: p.GetSources(), Scopes: []wire.Scope{scope(p.GetScopes()[0]), scope(p.GetScopes()[1])}, InputIDs: p.GetInputIds(),
 		}))
 
 		bind := wire.BindRequest{Context: context, TimeoutMillis: timeout, Proposals: []wire.Proposal{{Scope: s, Worker: core.WorkerID(worker), Seen: core.WorkerID(seen)}}}

@@ -1,6 +1,7 @@
 // Command hostsim runs filter.wasm without Envoy: as a reverse proxy, with an
-// embedded demo fleet if asked, looks into wasm modules, and turns command lines
-// of sgl-router into configurations.
+// embedded demo fleet if asked, looks into wasm modules, turns command lines of
+// sgl-router into configurations and those into manifests for proxies, and looks at
+// manifests before they are deployed.
 package main
 
 import (
@@ -34,6 +35,8 @@ type cli struct {
 	Simulate simulateCmd      `cmd:"" help:"Compare policies on a workload, on a virtual clock."`
 	Inspect  inspectCmd       `cmd:"" help:"Show what a wasm module imports, exports and is."`
 	Convert  convertCmd       `cmd:"" help:"Turn the flags of sgl-router into a filter configuration."`
+	Render   renderCmd        `cmd:"" help:"Write the manifests for a proxy from a filter configuration."`
+	Doctor   doctorCmd        `cmd:"" help:"Look at manifests and configurations, and report what would fail in silence."`
 	Version  kong.VersionFlag `help:"Print the version and exit."`
 }
 
@@ -54,7 +57,9 @@ Examples:
   hostsim serve --config filter.json --state http://127.0.0.1:9090
   hostsim story e2e/stories/*.story
   hostsim inspect dist/filter.wasm
-  hostsim convert -- --model-id demo --worker-urls http://10.0.0.7:8000`
+  hostsim convert -- --model-id demo --worker-urls http://10.0.0.7:8000
+  hostsim render envoy --config filter.json --state 10.0.0.5:9090 --engine 10.0.0.7:8000
+  hostsim doctor envoy.yaml statesvc.yaml`
 
 // usageError is a mistake in the command line.
 type usageError struct{ error }

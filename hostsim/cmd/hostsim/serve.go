@@ -175,7 +175,7 @@ func (c *serveCmd) engines(cfg *spec.Config) hostsim.Cluster {
 		}
 	}
 	cluster := hostsim.Cluster{
-		Name: enginesCluster, Mode: hostsim.OriginalDst, EndpointHeader: endpointHeader,
+		Name: enginesCluster, Mode: hostsim.OriginalDst, EndpointHeader: spec.Defaults(cfg).EndpointHeader,
 		StripHeaders: []string{"x-pointsman-prefill", "x-pointsman-mode", "x-pointsman-model"},
 	}
 	if cfg.EndpointMode == spec.EndpointOverrideHost {

@@ -98,6 +98,7 @@ type blindFleet chan struct{}
 func (f blindFleet) Ready() <-chan struct{}                    { return f }
 func (f blindFleet) Status() []fleet.Status                    { return nil }
 func (f blindFleet) Suspect(id core.WorkerID, _ time.Duration) {}
+func (f blindFleet) Sources() []fleet.SourceStatus             { return nil }
 
 // noMeter counts nothing.
 type noMeter struct{}

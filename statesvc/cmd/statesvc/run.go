@@ -10,6 +10,8 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/pointsman/pointsman/statesvc"
 	"github.com/pointsman/pointsman/statesvc/config"
+	"github.com/pointsman/pointsman/statesvc/fleet/claims"
+	"github.com/pointsman/pointsman/statesvc/fleet/kube"
 )
 
 const (
@@ -43,7 +45,7 @@ type arguments struct {
 // serveArguments is what the service is run with.
 type serveArguments struct {
 	Config   string     `required:"" placeholder:"FILE" help:"Configuration in YAML. configs/statesvc/reference.yaml shows every setting."`
-	Check    bool       `help:"Check the configuration, the TLS files and the tokenizers that it names, and exit."`
+	Check    bool       `help:"Check the configuration, the files and the tokenizers that it names, and exit."`
 	LogLevel slog.Level `default:"info" placeholder:"LEVEL" help:"debug, info, warn or error."`
 }
 
@@ -76,7 +78,7 @@ func doMain(ctx context.Context, restore func(), argv []string, getenv func(stri
 // run serves, or only checks the configuration.
 func (a *serveArguments) run(ctx context.Context, restore func(), getenv func(string) string, stderr io.Writer) int {
 	if a.Check {
-		if _, err := config.Examine(a.Config, getenv, statesvc.Check); err != nil {
+		if _, err := config.Examine(a.Config, getenv, check); err != nil {
 			return complain(stderr, err, exitBad)
 		}
 		return exitGood
@@ -103,7 +105,7 @@ func complain(stderr io.Writer, err error, code int) int {
 
 // serve runs the service until ctx ends or it fails by itself.
 func serve(ctx context.Context, restore func(), cfg *config.Config, log *slog.Logger) error {
-	service, err := statesvc.New(cfg, statesvc.Options{Logger: log, Version: version})
+	service, err := statesvc.New(cfg, statesvc.Options{Logger: log, Version: version, Kubernetes: openKubernetes})
 	if err != nil {
 		return err
 	}
@@ -116,4 +118,13 @@ func serve(ctx context.Context, restore func(), cfg *config.Config, log *slog.Lo
 	}
 	restore()
 	return errors.Join(err, service.Stop(context.Background()))
+}
+
+func openKubernetes(cfg *config.Config, sink claims.Sink, log *slog.Logger) (statesvc.Source, error) {
+	return kube.Open(cfg, sink, log)
+}
+
+// check looks at what a configuration names.
+func check(cfg *config.Config) config.Problems {
+	return append(statesvc.Check(cfg), kube.Check(cfg)...)
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"math/bits"
 	"strings"
 
 	"github.com/pointsman/pointsman/core"
@@ -18,13 +19,11 @@ type Headers struct {
 	Session         string
 	Routing         string
 	TTFT, TPS       string
-	Ranked          bool // the client names a data-parallel rank
+	Subset          *core.Subset // of engines that the request is kept to, nil for none
+	Ranked          bool         // the client names a data-parallel rank
 
-	sent [3]bool // routing headers that the client sent, in the order of routing()
+	wanted wanted
 }
-
-// routing are the headers that only the router may set.
-func routing() [3]string { return [3]string{HeaderEndpoint, HeaderPrefill, HeaderMode} }
 
 // The headers that are looked for, by their place in wanted.
 const (
@@ -41,49 +40,94 @@ const (
 	wantRouting
 	wantTTFT
 	wantTPS
+	wantSubset
 	wantCount
 )
 
 // wanted are names to look for and what was found: of a header that stands twice
 // the first value.
 type wanted struct {
-	names  [wantCount]string // empty for none
-	values [wantCount]string
-	found  [wantCount]bool
+	names    [wantCount]string           // empty for none
+	byLength [longestName + 1]headerBits // the names of each length; of the longest and longer ones together
+	values   [wantCount]string
+	found    headerBits
+	metadata string // namespace of the host's metadata for a subset hint
 }
 
-// ReadHeaders takes what is wanted from the request headers, in one host call and
-// one pass: each call by name costs as much as reading them all. Above 1,024
-// headers or 1 MiB a host refuses that (envoy.md 1.1); they are then read by
-// name.
-func ReadHeaders(h *Headers, needs *spec.Needs) {
-	w := wanted{names: [wantCount]string{
-		":method", ":path", "content-length", "content-encoding", HeaderModel, HeaderEndpoint, HeaderPrefill, HeaderMode,
-		HeaderRank, needs.Session, needs.Routing, needs.TTFT, needs.TPS,
-	}}
+// headerBits is a set of wanted headers.
+type headerBits uint16
+
+// longestName is the length from which on names are told apart by comparing them
+// only.
+const longestName = 32
+
+// Want says once which headers a configuration with its defaults needs.
+func (h *Headers) Want(cfg *spec.Config, needs *spec.Needs) {
+	h.wanted = wanted{
+		names: [wantCount]string{
+			":method", ":path", "content-length", "content-encoding", HeaderModel, cfg.EndpointHeader, HeaderPrefill, HeaderMode,
+			HeaderRank, needs.Session, needs.Routing, needs.TTFT, needs.TPS, needs.Subset,
+		},
+		metadata: needs.SubsetMetadata,
+	}
+	for i, name := range h.wanted.names {
+		if name != "" {
+			h.wanted.byLength[min(len(name), longestName)] |= 1 << i
+		}
+	}
+}
+
+// Read takes what is wanted from the request headers, in one host call and one
+// pass: each call by name costs as much as reading them all. Above 1,024 headers
+// or 1 MiB a host refuses that (envoy.md 1.1); they are then read by name.
+func (h *Headers) Read() {
+	w := &h.wanted
+	w.found = 0
 	pairs, err := abi.RequestHeaders()
 	if err == nil && pairs.Valid() {
 		w.search(pairs)
 	} else {
 		w.ask()
 	}
-	*h = Headers{
-		Method: w.values[wantMethod], Path: w.values[wantPath], ContentEncoding: w.values[wantEncoding], Model: w.values[wantModel],
-		Session: strings.Clone(w.values[wantSession]), Routing: strings.Clone(w.values[wantRouting]),
-		TTFT: strings.Clone(w.values[wantTTFT]), TPS: strings.Clone(w.values[wantTPS]),
-		Ranked: w.found[wantRank],
-		sent:   [3]bool(w.found[wantEndpoint : wantMode+1]),
-	}
-	if w.found[wantLength] {
+	h.Method, h.Path, h.ContentEncoding, h.Model = w.value(wantMethod), w.value(wantPath), w.value(wantEncoding), w.value(wantModel)
+	h.Session, h.Routing = strings.Clone(w.value(wantSession)), strings.Clone(w.value(wantRouting))
+	h.TTFT, h.TPS = strings.Clone(w.value(wantTTFT)), strings.Clone(w.value(wantTPS))
+	h.Ranked = w.has(wantRank)
+	h.ContentLength = core.Count{}
+	if w.has(wantLength) {
 		h.ContentLength = core.ReadDigits(w.values[wantLength])
 	}
+	h.Subset = w.subset()
+}
+
+// subset reads the hint that keeps the request to some engines, nil for none.
+func (w *wanted) subset() *core.Subset {
+	if w.metadata != "" {
+		if hint, ok := subsetMetadata(w.metadata); ok {
+			return core.ParseSubset(hint)
+		}
+	}
+	if w.has(wantSubset) {
+		return core.ParseSubset(strings.Clone(w.values[wantSubset]))
+	}
+	return nil
+}
+
+func (w *wanted) has(header int) bool { return w.found>>header&1 != 0 }
+
+func (w *wanted) value(header int) string {
+	if !w.has(header) {
+		return ""
+	}
+	return w.values[header]
 }
 
 func (w *wanted) search(pairs abi.Pairs) {
 	pairs.All(func(key, value string) bool {
-		for i, name := range &w.names {
-			if len(name) == len(key) && key != "" && name == key && !w.found[i] {
-				w.values[i], w.found[i] = value, true
+		for may := w.byLength[min(len(key), longestName)] &^ w.found; may != 0; may &= may - 1 {
+			if i := bits.TrailingZeros16(uint16(may)); w.names[i] == key {
+				w.values[i] = value
+				w.found |= 1 << i
 			}
 		}
 		return true
@@ -95,8 +139,10 @@ func (w *wanted) ask() {
 		if name == "" {
 			continue
 		}
-		value, err := abi.RequestHeader(name)
-		w.values[i], w.found[i] = value, err == nil
+		if value, err := abi.RequestHeader(name); err == nil {
+			w.values[i] = value
+			w.found |= 1 << i
+		}
 	}
 }
 
@@ -104,9 +150,30 @@ func (w *wanted) ask() {
 // there are any: each edit makes the host match the route again (envoy.md 2.6),
 // and edits of the whole map fail above 1,024 headers.
 func (h *Headers) StripRouting() {
-	for i, name := range routing() {
-		if h.sent[i] {
-			_ = abi.RemoveRequestHeader(name)
+	for i := wantEndpoint; i <= wantMode; i++ { // those that only the router may set
+		if h.wanted.has(i) {
+			_ = abi.RemoveRequestHeader(h.wanted.names[i])
 		}
 	}
+}
+
+// subsetMetadata reads the hint that a filter before this one left in the host's
+// dynamic metadata. A text comes as it is, a list as pairs whose keys are its texts,
+// which no text of addresses looks like.
+func subsetMetadata(namespace string) (string, bool) {
+	raw, err := abi.Property("metadata\x00filter_metadata\x00" + namespace + "\x00" + spec.SubsetKey)
+	if err != nil {
+		return "", false
+	}
+	list := abi.Pairs(raw)
+	if !list.Valid() {
+		return string(raw), true
+	}
+	var hint strings.Builder
+	list.All(func(address, _ string) bool {
+		hint.WriteString(address)
+		hint.WriteByte(',')
+		return true
+	})
+	return hint.String(), true
 }

@@ -19,7 +19,6 @@ import (
 
 // Headers of the router (design section 8).
 const (
-	HeaderEndpoint  = "x-pointsman-endpoint"
 	HeaderPrefill   = "x-pointsman-prefill"
 	HeaderMode      = "x-pointsman-mode"
 	HeaderModel     = "x-pointsman-model"
@@ -38,8 +37,9 @@ func NewClock() Clock { return Clock{base: abi.Now()} }
 // Now is the time since the clock started.
 func (c Clock) Now() core.Instant { return core.Instant((abi.Now() - c.base) / time.Millisecond) }
 
-// SetEndpoint names the engine the host must send the request to.
-func SetEndpoint(address string) error { return abi.SetRequestHeader(HeaderEndpoint, address) }
+// SetEndpoint names the engine the host must send the request to, in the header that
+// the host reads.
+func SetEndpoint(header, address string) error { return abi.SetRequestHeader(header, address) }
 
 // SetRank names the data-parallel rank that the engine is to use.
 func SetRank(rank uint64) error {

@@ -4,7 +4,6 @@ import (
 	"github.com/pointsman/pointsman/core/flow"
 	"github.com/pointsman/pointsman/core/spec"
 	"github.com/pointsman/pointsman/wasmfilter/internal/abi"
-	"github.com/pointsman/pointsman/wasmfilter/internal/host"
 )
 
 // aborter tells engines to end requests that nobody waits for any more. Nobody
@@ -12,15 +11,16 @@ import (
 // no such call.
 type aborter struct {
 	cluster string
+	header  string // that names the engine to the cluster
 	timeout uint32 // milliseconds
 	failing bool   // the last call was not taken; logged once
 
 	message, headers []byte // of the call being made
 }
 
-func (a *aborter) configure(cfg *spec.Abort) {
+func (a *aborter) configure(cfg *spec.Abort, header string) {
 	if cfg != nil {
-		a.cluster, a.timeout = cfg.Cluster, uint32(*cfg.TimeoutMillis)
+		a.cluster, a.header, a.timeout = cfg.Cluster, header, uint32(*cfg.TimeoutMillis)
 	}
 }
 
@@ -33,7 +33,7 @@ func (a *aborter) tell(e *flow.Effect) {
 		[2]string{":path", "/abort_request"},
 		[2]string{":authority", e.Endpoint},
 		[2]string{"content-type", "application/json"},
-		[2]string{host.HeaderEndpoint, e.Endpoint},
+		[2]string{a.header, e.Endpoint},
 	)
 	if authorization, err := abi.RequestHeader("authorization"); err == nil {
 		pairs = append(pairs, [2]string{"authorization", authorization})

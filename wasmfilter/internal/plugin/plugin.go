@@ -81,16 +81,15 @@ func (p *plugin) start(document []byte) error {
 	p.config, p.clock = cfg, host.NewClock()
 	p.flow = flow.NewContext(cfg, router, members, seed)
 	p.needs = p.flow.Needs()
-	if p.needs.History {
-		p.flow.UseShelf(&host.Shelf{})
-	}
+	p.headers.Want(cfg, &p.needs)
 	if p.receipts = cfg.Receipts == spec.ReceiptsLog; !p.receipts {
 		p.flow.Brief()
 	}
-	p.aborts.configure(cfg.Abort)
+	p.aborts.configure(cfg.Abort, cfg.EndpointHeader)
 	if err := p.connect(views); err != nil {
 		return err
 	}
+	p.flow.UseShelf(&host.Shelf{}, uint64(p.sync.tick))
 	p.announce()
 	return p.setTick()
 }
@@ -180,6 +179,7 @@ func (p *plugin) Tick() {
 	p.tickStreams()
 	p.warnHeaderOnly()
 	p.sync.run(p, now)
+	p.flow.Share()
 	p.metrics.publish(&p.flow.Counters)
 	if err := p.setTick(); err != nil {
 		logf(abi.LevelError, "tick cannot be set: %v", err)

@@ -36,7 +36,7 @@ func (s *stream) waits() bool { return s.request != nil && s.request.Waiting() }
 // RequestHeaders implements abi.Stream.
 func (s *stream) RequestHeaders(endOfStream bool) abi.Action {
 	headers := &s.plugin.headers
-	host.ReadHeaders(headers, &s.plugin.needs)
+	headers.Read()
 	s.ranked = headers.Ranked
 	ev := &s.plugin.event
 	*ev = flow.Event{
@@ -51,6 +51,7 @@ func (s *stream) RequestHeaders(endOfStream bool) abi.Action {
 		RoutingHeader:   headers.Routing,
 		TTFTHeader:      headers.TTFT,
 		TPSHeader:       headers.TPS,
+		Subset:          headers.Subset,
 	}
 	if s.plugin.flow.NeedsReceived() || s.plugin.flow.HeaderOnly() {
 		ev.ModelHeader = strings.Clone(headers.Model)
@@ -249,7 +250,7 @@ func (s *stream) resume(outside bool) {
 }
 
 func (s *stream) route(endpoint string) {
-	if err := host.SetEndpoint(endpoint); err != nil {
+	if err := host.SetEndpoint(s.plugin.config.EndpointHeader, endpoint); err != nil {
 		logf(abi.LevelError, "endpoint header cannot be set: %v", err)
 	}
 }

@@ -1,0 +1,178 @@
+//go:build istio
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pointsman/pointsman/e2e/envoytest"
+	"github.com/pointsman/pointsman/hostsim/render"
+	"github.com/pointsman/pointsman/hostsim/render/istio"
+)
+
+// istioEnvoy is the Envoy that stands for the gateway's proxy.
+const istioEnvoy = "1.40.0"
+
+// istioPod is the gateway's pod, by which Istio finds the labels that selectors want.
+const istioPod = `apiVersion: v1
+kind: Pod
+metadata: {name: gw, namespace: istio-system, labels: {istio: ingressgateway}}
+spec: {containers: [{name: istio-proxy, image: proxy}]}
+status: {podIP: 127.0.0.1, phase: Running, conditions: [{type: Ready, status: "True"}]}
+`
+
+// withoutAlpn takes out what only Istio's own build of Envoy has.
+const withoutAlpn = `---
+apiVersion: networking.istio.io/v1alpha3
+kind: EnvoyFilter
+metadata: {name: stock-envoy, namespace: istio-system}
+spec:
+  workloadSelector: {labels: {istio: ingressgateway}}
+  configPatches:
+  - applyTo: HTTP_FILTER
+    match:
+      context: GATEWAY
+      listener: {filterChain: {filter: {name: envoy.filters.network.http_connection_manager, subFilter: {name: istio.alpn}}}}
+    patch: {operation: REMOVE}
+`
+
+// istioBootstrap is a stock Envoy that asks a control plane for everything, as the
+// proxy of the pod above.
+const istioBootstrap = `
+node:
+  id: router~127.0.0.1~gw.istio-system~istio-system.svc.cluster.local
+  cluster: gw.istio-system
+  metadata: {INSTANCE_IPS: "127.0.0.1", ISTIO_VERSION: 1.31.0, NAMESPACE: istio-system, NAME: gw, LABELS: {istio: ingressgateway}, CLUSTER_ID: Kubernetes, MESH_ID: m, GENERATOR: "", PROXY_CONFIG: {}}
+admin: {address: {socket_address: {address: 127.0.0.1, port_value: %s}}}
+dynamic_resources:
+  ads_config: {api_type: GRPC, transport_api_version: V3, grpc_services: [{envoy_grpc: {cluster_name: istiod}}]}
+  cds_config: {ads: {}, resource_api_version: V3}
+  lds_config: {ads: {}, resource_api_version: V3}
+static_resources:
+  clusters:
+  - name: istiod
+    type: STATIC
+    connect_timeout: 1s
+    typed_extension_protocol_options: {envoy.extensions.upstreams.http.v3.HttpProtocolOptions: {"@type": type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions, explicit_http_config: {http2_protocol_options: {}}}}
+    load_assignment: {cluster_name: istiod, endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: %s}}}}]}]}
+`
+
+// Rendered manifests, through Istio's generator: bodies decide, up to the largest.
+func TestIstio_full_mode(t *testing.T) {
+	r := rigWithoutProxy(t, setup{engines: roomyEngines()})
+	r.startIstio(`"transport_retry": true, "abort": {"cluster": "engines"}, "models": `+twoModels, false)
+	r.awaitModels()
+	r.requireRoutedByBody()
+	r.requireStripped()
+	r.requirePassedOn(true)
+	dump, err := r.envoy.Dump()
+	require.NoError(t, err)
+	require.Contains(t, dump, `"allow_on_headers_stop_iteration": true`)
+	require.Contains(t, dump, `"per_connection_buffer_limit_bytes": 34603008`)
+
+	r.engine(0).Stop()
+	require.Equal(t, "engine-1", r.chat("other", 100).engine(), "a dead engine is passed over, by the filter's list or by its fleet")
+}
+
+// A plain WasmPlugin arrives by discovery and decides from headers.
+func TestIstio_header_only(t *testing.T) {
+	r := rigWithoutProxy(t, setup{engines: roomyEngines()})
+	r.startIstio(`"models": `+strings.Replace(twoModels, `"m": {`, `"m": {"tokens": "estimate", `, 1), true)
+	r.awaitModels()
+	send := func(model string, promptBytes int) answer {
+		header := jsonHeader()
+		if model != "" {
+			header.Set("X-Pointsman-Model", model)
+		}
+		return r.do(http.MethodPost, "/v1/chat/completions", header, strings.NewReader(chatBody("m", promptBytes)))
+	}
+	for range 3 {
+		require.Equal(t, "engine-0", send("m", 100).engine())
+		require.Equal(t, "engine-1", send("m", 4000).engine())
+	}
+	r.requireRefused(send("", 100), 400, "bad_request")
+	r.requireRefused(send("nobody", 100), 404, "model_not_found")
+	require.Contains(t, r.log(), "routing by headers only")
+	dump, err := r.envoy.Dump()
+	require.NoError(t, err)
+	require.Contains(t, dump, "EcdsConfigDump")
+	require.NotContains(t, dump, "allow_on_headers_stop_iteration")
+	for _, e := range r.fleet.Engines() {
+		for _, request := range e.Requests() {
+			require.Empty(t, request.Header.Get("X-Pointsman-Model"))
+		}
+	}
+}
+
+// startIstio renders manifests for the rig and puts Istio and an Envoy in front.
+func (r *rig) startIstio(filter string, headerOnly bool) {
+	r.t.Helper()
+	listen, admin := envoytest.FreePort(r.t), envoytest.FreePort(r.t)
+	in, err := render.Read([]byte(`{"version": 1, "proxy": "e2e", "state": {"cluster": "pointsman_state"}, `+filter+`}`), render.Options{
+		Listen: listen, State: r.state.addr, Engines: r.fleet.Addrs(), Wasm: render.Wasm{Path: module.Module(r.t)},
+		Namespace: "istio-system", Selector: map[string]string{"istio": "ingressgateway"}, HeaderOnly: headerOnly,
+	})
+	require.NoError(r.t, err)
+	files, err := istio.Render(in)
+	require.NoError(r.t, err)
+	istiod := serveIstio(r.t, string(files[0].Text)+withoutAlpn)
+	_, adminPort, err := net.SplitHostPort(admin)
+	require.NoError(r.t, err)
+	_, istiodPort, err := net.SplitHostPort(istiod)
+	require.NoError(r.t, err)
+	given := envoytest.Given{Version: istioEnvoy, Config: fmt.Appendf(nil, istioBootstrap, adminPort, istiodPort), Listen: listen, Admin: admin}
+	r.envoy = given.Start(r.t)
+	r.url, r.log = r.envoy.URL(), r.envoy.Log
+}
+
+// serveIstio runs the command of the module e2e/istio with manifests, and gives the
+// address that it serves them at.
+func serveIstio(t testing.TB, manifests string) string {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	binary := filepath.Join(dir, "istio")
+	build := exec.Command("go", "build", "-o", binary, ".")
+	build.Dir = filepath.Join(envoytest.Root(t), "e2e", "istio")
+	output, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", output)
+
+	ctx, cancel := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, binary, "-manifests", write("manifests.yaml", manifests), "-objects", write("pod.yaml", istioPod))
+	cmd.Env = append(os.Environ(), "PILOT_ENABLE_METADATA_EXCHANGE=false")
+	log := &syncBuilder{}
+	cmd.Stderr = log
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = stdin.Close()
+		timer := time.AfterFunc(10*time.Second, cancel)
+		_ = cmd.Wait()
+		timer.Stop()
+		cancel()
+	})
+	lines := bufio.NewReader(stdout)
+	line, err := lines.ReadString('\n')
+	require.NoError(t, err, "%s%s", line, log)
+	go func() { _, _ = lines.WriteTo(log) }()
+	return strings.TrimSpace(line)
+}

@@ -1,0 +1,120 @@
+package doctor
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// worst lists what is worse than a note.
+func worst(findings []Finding) (list []Finding) {
+	for _, f := range findings {
+		if f.Severity > Note {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// shipped lists what is shipped, and the good files that faults are made of: each of the
+// files that stand for themselves, and each folder of manifests that belong together.
+func shipped(t *testing.T) (sets [][]string) {
+	for _, folder := range []string{"testdata/good", "../../configs/envoy", "../../configs/filter", "../../configs/istio", "../../configs/statesvc"} {
+		files, err := filepath.Glob(folder + "/*")
+		require.NoError(t, err)
+		for _, file := range files {
+			sets = append(sets, []string{file})
+		}
+	}
+	folders, err := filepath.Glob("../../configs/*")
+	require.NoError(t, err)
+	for _, folder := range folders {
+		info, err := os.Stat(folder)
+		require.NoError(t, err)
+		if !info.IsDir() || slices.Contains([]string{"envoy", "filter", "istio", "statesvc"}, filepath.Base(folder)) {
+			continue
+		}
+		files, err := Collect(os.DirFS(folder))
+		require.NoError(t, err)
+		for i := range files {
+			files[i] = filepath.Join(folder, files[i])
+		}
+		sets = append(sets, files)
+	}
+	return sets
+}
+
+// Nothing is wrong with anything that is shipped, for any release that routes by the body.
+func TestGood_files_have_no_findings(t *testing.T) {
+	sets := shipped(t)
+	require.Greater(t, len(sets), 15)
+	for _, files := range sets {
+		var inputs []Input
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			require.NoError(t, err)
+			inputs = append(inputs, Input{Name: file, Data: data})
+		}
+		for _, version := range []*Version{nil, {1, 36, 4}, {1, 40, 0}} {
+			require.Empty(t, worst(Examine(inputs, Options{Version: version}).Findings), "%q", files)
+		}
+	}
+}
+
+// What belongs together has no findings together.
+func TestGood_pairs_have_no_findings(t *testing.T) {
+	for _, pair := range [][]string{
+		{"override-host.yaml", "statesvc.yaml"}, {"original-dst.yaml", "statesvc.yaml"},
+	} {
+		var inputs []Input
+		for _, name := range pair {
+			inputs = append(inputs, Input{Name: name, Data: []byte(good(t, name)), Asked: true})
+		}
+		require.Empty(t, Examine(inputs, Options{}).Findings, pair)
+	}
+}
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// A module that a manifest names by its path is compared with the manifest's hash.
+func TestModules_named_by_path(t *testing.T) {
+	const plugin = `
+apiVersion: extensions.istio.io/v1alpha1
+kind: WasmPlugin
+metadata: {name: pointsman}
+spec:
+  url: file:///etc/pointsman/filter.wasm
+  sha256: 1d86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+  failStrategy: FAIL_RELOAD
+  pluginConfig: {version: 1, workers: [{address: "10.0.0.7:8000", models: [m]}], models: {m: {buckets: [{id: all, groups: {plain: {policy: {type: random}}}}]}}}
+`
+	read := func(name string) ([]byte, error) {
+		require.Equal(t, "/etc/pointsman/filter.wasm", name)
+		return []byte("module"), nil
+	}
+	report := Examine([]Input{{Name: "plugin.yaml", Data: []byte(plugin)}}, Options{ReadFile: read})
+	require.Equal(t, []string{"error wasm-hash spec.sha256", "note header-only spec.url"}, brief(report.Findings))
+	require.Equal(t, "/etc/pointsman/filter.wasm has the hash "+hashOf("module"), report.Findings[0].What)
+}
+
+// Lines inside an embedded configuration are those of the file.
+func TestLines_of_embedded_configurations(t *testing.T) {
+	f := readFault(t, "testdata/faults/filter-config.edit")
+	found := Examine(f.inputs, Options{}).Findings[0]
+	var line string
+	n := 0
+	for l := range lines(string(f.inputs[0].Data)) {
+		if n++; n == found.Line {
+			line = l
+		}
+	}
+	require.Contains(t, line, "power_of_n")
+}
