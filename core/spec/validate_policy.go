@@ -79,6 +79,7 @@ func (p *Policy) parameters() []parameter {
 		{"prefix_bytes", p.PrefixBytes != nil, PolicyConsistentHash},
 		{"fallback", p.Fallback != "", PolicySticky},
 		{"source", p.Source != "", PolicyCacheAware},
+		{"private_match", p.PrivateMatch != nil, PolicyCacheAware},
 		{"min_matched_tokens", p.MinMatchedTokens != nil, PolicyCacheAware},
 		{"min_match_ratio", p.MinMatchRatio != nil, PolicyCacheAware},
 		{"candidate_min_workers", p.CandidateMinWorkers != nil, PolicyCacheAware},

@@ -23,6 +23,7 @@ type Config struct {
 	Introspect Introspect `yaml:"introspect"`
 	Load       Load       `yaml:"load"`
 	KV         KV         `yaml:"kv"`
+	Indexer    Indexer    `yaml:"indexer"`
 	Tokenize   Tokenize   `yaml:"tokenize"`
 	Sync       Sync       `yaml:"sync"`
 	Affinity   Affinity   `yaml:"affinity"`
@@ -193,6 +194,7 @@ func Default() Config {
 			MaxBodyBytes: 4 << 20, FreshnessMillis: 5000, Native: true,
 		},
 		KV:       defaultKV(),
+		Indexer:  defaultIndexer(),
 		Tokenize: defaultTokenize(),
 		Sync:     Sync{ExpiryMillis: 1500, Tombstones: 1024},
 		Affinity: Affinity{IdleMillis: 600_000, MaxBindings: 1 << 20, MaxBytes: 128 << 20, SweepMillis: 60_000},

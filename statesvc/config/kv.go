@@ -24,6 +24,8 @@ type KV struct {
 	// CheckMillis is how long a stream is silent before the engine is asked for what
 	// may have been missed.
 	CheckMillis Millis `yaml:"check_ms"`
+	// Remote is where else it is asked who holds which prefix.
+	Remote Remote `yaml:"remote"`
 }
 
 func defaultKV() KV {
@@ -31,6 +33,7 @@ func defaultKV() KV {
 		Enabled: true, BudgetBytes: 1 << 30,
 		QueueMessages: 1024, QueueBytes: 16 << 20, MaxMessageBytes: 16 << 20,
 		ReplayTimeoutMillis: 2000, ReplayTotalMillis: 60_000, CheckMillis: 10_000,
+		Remote: defaultRemote(),
 	}
 }
 

@@ -17,7 +17,7 @@ func (r *Rig) StartCached(c cached.Config) (*Engines, error) {
 	}
 	e, err := r.startEngines(cached.Flag, c.Argument())
 	if err == nil {
-		e.caches, e.tokenizer = true, c.Tokenizer
+		e.tokenizer = c.Tokenizer
 	}
 	return e, err
 }

@@ -84,13 +84,16 @@ func (t *Target) Output() string { return t.proxy.Output() }
 type Engines struct {
 	Addrs     []string
 	PID       int
-	caches    bool   // StartCached made them
-	tokenizer string // folder of their model's; empty for none
+	tokenizer string // folder of their model's; empty for none: they are asked
 }
 
 // StartEngines runs n engines in one process.
 func (r *Rig) StartEngines(n int, interval time.Duration) (*Engines, error) {
-	return r.startEngines("--count", strconv.Itoa(n), "--interval", interval.String())
+	e, err := r.startEngines("--count", strconv.Itoa(n), "--interval", interval.String())
+	if err == nil {
+		e.tokenizer = r.parts.Tokenizer
+	}
+	return e, err
 }
 
 func (r *Rig) startEngines(flags ...string) (*Engines, error) {
