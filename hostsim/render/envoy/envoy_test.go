@@ -30,6 +30,7 @@ const named = `{
   "body_timeout_ms": 1500000,
   "state": {"cluster": "llm: state", "token_env": "STATE_TOKEN"},
   "abort": {"cluster": "llm-engines"},
+  "endpoint_header": "x-gateway-destination-endpoint",
   "models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "random"}}}}]}}
 }`
 
