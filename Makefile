@@ -138,9 +138,10 @@ lint: ## Run the linters, natively and for wasm
 	GOOS=wasip1 GOARCH=wasm $$($(TOOLS) -n golangci-lint) run --config .ci/golangci.yml ./core/... ./wasmfilter/...
 
 .PHONY: generate
-generate: ## Regenerate statesvc/wirepb from core/wire/pointsman.proto (needs protoc)
+generate: ## Regenerate statesvc/wirepb and statesvc/indexer/kvindexerpb from their .proto files (needs protoc)
 	GOBIN=$(CURDIR)/bin go install google.golang.org/protobuf/cmd/protoc-gen-go
 	PATH="$(CURDIR)/bin:$$PATH" protoc -I core/wire --go_out=. --go_opt=module=github.com/pointsman/pointsman core/wire/pointsman.proto
+	PATH="$(CURDIR)/bin:$$PATH" protoc -I statesvc/indexer/kvindexerpb --go_out=. --go_opt=module=github.com/pointsman/pointsman statesvc/indexer/kvindexerpb/kv_indexer.proto
 
 .PHONY: clean
 clean: ## Remove what was built; installed Envoys stay

@@ -1,5 +1,5 @@
 // Package statesvc assembles the state service from its parts and owns the
-// order in which they start and stop: board, sweeper, fleet, sources of engines, pump, tokenizers, listener; back in
+// order in which they start and stop: board, sweeper, fleet, sources of engines, pump, tokenizers, listeners; back in
 // the other direction. It is what cmd/statesvc runs and what a demo embeds.
 package statesvc
 
@@ -23,7 +23,8 @@ import (
 	"github.com/pointsman/pointsman/statesvc/fleet"
 	"github.com/pointsman/pointsman/statesvc/fleet/register"
 	"github.com/pointsman/pointsman/statesvc/gauges"
-	"github.com/pointsman/pointsman/statesvc/prompts"
+	"github.com/pointsman/pointsman/statesvc/indexer"
+	"github.com/pointsman/pointsman/statesvc/indexer/serving"
 	"github.com/pointsman/pointsman/statesvc/pump"
 	"github.com/pointsman/pointsman/statesvc/server"
 	"github.com/pointsman/pointsman/statesvc/telemetry"
@@ -55,9 +56,12 @@ type Service struct {
 	pump     *pump.Pump
 	tokens   *tokenizers.Keeper
 	server   *server.Server
+	remote   *indexer.Client // nil unless indexers are asked
+	indexing *serving.Server // nil unless others are answered
 
 	mu       sync.Mutex
 	listener net.Listener // nil before Start
+	indexer  net.Listener // of indexing
 	stopped  bool
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
@@ -106,16 +110,13 @@ func New(cfg *config.Config, opts Options) (*Service, error) {
 	if s.tokens, err = s.openTokenizers(problems); err != nil {
 		return nil, err
 	}
-	meter, err := telemetry.New(opts.Version, s.board, s.fleet, s.bindings)
-	if err == nil {
-		err = errors.Join(meter.AddIndex(s.pump), meter.AddTokenizers(s.tokens), meter.AddDiscovery(s.fleet))
-	}
+	s.newIndexers(certificate)
+	meter, err := s.newMeter(opts.Version)
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	answers := prompts.New(prompts.Options{Tokenizer: s.tokens, Index: s.pump, Engines: s.tokens, Logger: opts.Logger})
 	options := server.Options{
-		Config: cfg, Board: s.board, Fleet: s.fleet, Bindings: s.bindings, Prompts: answers, Index: s.pump, Clock: clock, Meter: meter, Metrics: meter.Handler(),
+		Config: cfg, Board: s.board, Fleet: s.fleet, Bindings: s.bindings, Prompts: s.newPrompts(), Index: s.pump, Clock: clock, Meter: meter, Metrics: meter.Handler(),
 		Logger: opts.Logger, TLS: certificate, Version: opts.Version,
 	}
 	if s.registry != nil {
@@ -124,6 +125,21 @@ func New(cfg *config.Config, opts Options) (*Service, error) {
 	s.server = server.New(options)
 	s.leaving.history = s.server
 	return s, nil
+}
+
+func (s *Service) newMeter(version string) (*telemetry.Telemetry, error) {
+	meter, err := telemetry.New(version, s.board, s.fleet, s.bindings)
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(meter.AddIndex(s.pump), meter.AddTokenizers(s.tokens), meter.AddDiscovery(s.fleet))
+	if s.remote != nil {
+		err = errors.Join(err, meter.AddRemote(s.remote))
+	}
+	if s.indexing != nil {
+		err = errors.Join(err, meter.AddServing(s.indexing))
+	}
+	return meter, err
 }
 
 func newPump(cfg *config.Config, s *Service, log *slog.Logger) (*pump.Pump, error) {
@@ -204,6 +220,9 @@ func (s *Service) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
+	if err := s.startIndexers(ctx, &lc); err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	s.listener = listener
 	s.warnIfOpen()
 	background, cancel := context.WithCancel(context.Background())
@@ -217,15 +236,26 @@ func (s *Service) Start(ctx context.Context) error {
 	s.tokens.Start()
 	s.running.Go(func() {
 		if err := s.server.Serve(listener); err != nil {
-			s.failed <- fmt.Errorf("serve: %w", err)
+			s.fail(fmt.Errorf("serve: %w", err))
 		}
 	})
 	s.log.Info("state service listens", "address", listener.Addr().String(), "tls", s.cfg.TLS.Enabled(), "token", s.cfg.Token != "", "workers", len(s.cfg.Fleet.Static), "sources", s.describeSources())
 	return nil
 }
 
+// fail delivers the error of the listener that ended first.
+func (s *Service) fail(err error) {
+	select {
+	case s.failed <- err:
+	default:
+	}
+}
+
 // warnIfOpen says once what anybody on the network could do.
 func (s *Service) warnIfOpen() {
+	if l := s.cfg.Indexer.Listen; l != "" && !config.Loopback(l) {
+		s.log.Warn("answering kv_indexer.v1 beyond loopback, without a token as its callers have none: anyone who reaches the port can ask who holds a prompt", "listen", l)
+	}
 	if s.cfg.Loopback() {
 		return
 	}
@@ -304,6 +334,7 @@ func (s *Service) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Shutdown.TimeoutMillis.Duration())
 	defer cancel()
 	err := s.server.Stop(ctx)
+	s.stopIndexers(ctx)
 	s.tokens.Stop()
 	s.pump.Stop()
 	s.stopDiscovery()

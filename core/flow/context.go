@@ -108,6 +108,10 @@ func (c *Context) HeaderOnly() bool { return c.headerOnly }
 // EventHeaders and EventTick should carry Received.
 func (c *Context) NeedsReceived() bool { return !c.bodySeen && !c.headerOnly }
 
+// WantsPart reports whether EventBodyPart would change anything at a size. Most hosts
+// bring bodies in several parts.
+func (c *Context) WantsPart(size uint64) bool { return !c.bodySeen || size > c.maxBody }
+
 // UsedBindings appends the bindings that requests followed since the last call,
 // for the next sync. They are bounded; what is over the bound is counted.
 func (c *Context) UsedBindings(dst []wire.UsedBinding) []wire.UsedBinding { return c.recent.drain(dst) }
@@ -249,8 +253,28 @@ const (
 	phaseOver           // recycled
 )
 
+// begin makes a request of a new or a former one. It clears field by field: hosts
+// clear and copy a large block byte by byte, and most of a request is its receipt's
+// lists, of which only the lengths matter.
 func (r *Request) begin(c *Context) {
-	*r = Request{ctx: c, rand: r.rand, effects: r.effects[:0], memory: r.memory, steps: r.steps}
+	r.ctx, r.phase, r.dialect, r.deadline = c, phaseNew, chat.DialectNone, 0
+	r.received, r.length = core.Count{}, core.Count{}
+	r.model, r.session, r.routing, r.source, r.subset = "", "", "", "", nil
+	r.ttft, r.tps = target[uint64]{}, target[float64]{}
+	r.charge = fleet.Charge{}
+	r.spares, r.sent = 0, nil
+	clear(r.named[:])
+	r.defaults = Insertion{}
+	clear(r.inserts[:])
+	r.rid, r.ids, r.ranked = rid{}, inputIDs{}, false
+	r.walk, r.bucket = walk{}, core.BucketRequest{}
+	r.ordinal, r.memo, r.path, r.learned = 0, nil, nil, false
+	r.match, r.mark, r.credited = history.Match{}, history.Mark{}, history.Mark{}
+	r.effects = r.effects[:0]
+	if r.asked.model != "" { // few wait for a fleet
+		r.asked = ask{}
+	}
+	r.receipt.Reset()
 	if c.full {
 		r.receipt.Full()
 	}

@@ -49,7 +49,7 @@ func meanings() []Family {
 		{Name: "pointsman_history_shared_total", Meaning: "Conversations whose last turn another context of the same proxy had sent, learned from the host's shared data."},
 		{Name: "pointsman_history_imported_total", Meaning: "Runs of prompt boundaries learned from other contexts through the state service."},
 		{Name: "pointsman_history_dropped_total", Meaning: "Boundaries of own prompts that other proxies do not hear of, because one report takes no more."},
-		{Name: "pointsman_pending_prefix_hits_total", Meaning: "Lookups at the source `local` for which an engine that was sent the prefix a moment ago counts for more than any that is known to hold it."},
+		{Name: "pointsman_pending_prefix_hits_total", Meaning: "Lookups at the sources `local` and `remote` for which an engine that was sent the prefix a moment ago counts for more than any that is known to hold it."},
 		{Name: "pointsman_pick_replaced_total", Meaning: "Requests that the host's retry took to another engine than the chosen one."},
 		{Name: "pointsman_header_only_latched_total", Meaning: "Contexts that found their host to hide bodies, and decide from headers since."},
 		{Name: "pointsman_header_only_routed_total", Meaning: "Requests decided from headers."},

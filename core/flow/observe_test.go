@@ -207,11 +207,11 @@ func TestLookup_answers_reach_the_policy(t *testing.T) {
 	require.Empty(t, call.Observe.Scopes)
 	effects = r.Step(&Event{Kind: EventObserved, Call: call.Call, Observed: &wire.ObserveReply{Lookups: []wire.Lookup{
 		{Source: "unasked", Outcome: wire.LookupHit, Blocks: 1},
-		{Source: "local", Outcome: wire.LookupHit, Blocks: 9, Depths: []wire.Depth{{Worker: "e2", Blocks: 7}, {Worker: "e0", Blocks: 9}, {Worker: "x", Blocks: 3}}},
+		{Source: "local", Outcome: wire.LookupHit, Blocks: 9, Shared: 12, Depths: []wire.Depth{{Worker: "e2", Blocks: 7}, {Worker: "e0", Blocks: 9}, {Worker: "x", Blocks: 3}}},
 	}}})
 	s.requireRouted(r, effects, "e0")
 	require.Equal(t, []policy.Lookup{
-		{Outcome: policy.LookupHit, Blocks: 9},
+		{Outcome: policy.LookupHit, Blocks: 9, Shared: 9},
 		{Detail: "the state service gave no answer"},
 	}, p.lookups)
 	require.Equal(t, map[string]uint64{

@@ -2,17 +2,15 @@ package flow
 
 import (
 	"math/bits"
-	"slices"
 
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/history"
-	"github.com/pointsman/pointsman/core/policy"
 )
 
 // pending is what a context sent engines that need not have told of it yet: their
 // events come once the prompt is computed, and until then a burst of requests with
-// one new prefix would scatter (engine-selection.md 10.8). It counts where the index
-// of those events is asked, on top of what that says.
+// one new prefix would scatter (engine-selection.md 10.8). It counts where an index
+// of those events is asked, here or elsewhere, on top of what that says.
 type pending struct {
 	table  *history.Pending
 	ranks  sentRanks
@@ -30,7 +28,7 @@ func newPending(ttl core.Instant) *pending {
 
 // credits reports whether what a model's requests were sent counts.
 func (c *Context) credits(model string) bool {
-	return c.pending != nil && slices.Contains(c.wants(model).Prefixes, policy.DefaultPrefixSource)
+	return c.pending != nil && len(c.wants(model).Prefixes) > 0
 }
 
 // credit notes where the request is sent, once its selection is complete.
@@ -51,7 +49,7 @@ func (r *Request) uncredit() {
 // expects reports whether what is pending counts beside an answer. An answer that says
 // nothing of any engine stays what it is.
 func (r *Request) expects(l *lookup) bool {
-	return r.ctx.pending != nil && r.path != nil && r.path.Len() > 0 && l.Source == policy.DefaultPrefixSource && l.counts()
+	return r.ctx.pending != nil && r.path != nil && r.path.Len() > 0 && l.counts()
 }
 
 // expected looks the prompt up in what is pending, and reports whether some engine was

@@ -43,7 +43,7 @@ func (v *Views) Lookup(source string, least uint64, _ *core.PickRequest) policy.
 		return policy.Lookup{Detail: m.unasked}
 	}
 	l := &m.lookups[at]
-	answer := policy.Lookup{Outcome: outcomeOf(&l.Lookup), Blocks: l.Blocks, Detail: l.Detail}
+	answer := policy.Lookup{Outcome: outcomeOf(&l.Lookup), Blocks: l.Blocks, Shared: min(l.Shared, l.Blocks), Detail: l.Detail}
 	if v.request.expects(l) && v.request.expected(l) {
 		answer.Outcome = policy.LookupHit
 	}

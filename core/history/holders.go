@@ -14,9 +14,10 @@ const holderBytes = 28
 
 // holders is all entries. Index 0 is none.
 type holders struct {
-	list []holder
-	free uint32
-	used int
+	list  []holder
+	free  uint32
+	used  int
+	limit int
 }
 
 func (h *holders) bytes() int { return cap(h.list) * holderBytes }
@@ -29,7 +30,8 @@ func (h *holders) take() uint32 {
 		return at
 	}
 	if len(h.list) == 0 {
-		h.list = append(h.list, holder{})
+		// All at once, with index 0: a list of this size that grows is copied often.
+		h.list = make([]holder, 1, h.limit+2)
 	}
 	h.list = append(h.list, holder{})
 	return uint32(len(h.list) - 1)

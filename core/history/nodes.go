@@ -45,6 +45,7 @@ type nodes struct {
 	slots []uint32 // open addressing by hash, at most half full
 	free  uint32
 	used  int
+	limit int
 }
 
 func (s *nodes) bytes() int { return cap(s.list)*nodeBytes + cap(s.slots)*4 }
@@ -80,7 +81,7 @@ func (s *nodes) insert(n node) uint32 {
 		s.free = s.list[at].first
 	} else {
 		if len(s.list) == 0 {
-			s.list = append(s.list, node{})
+			s.list = make([]node, 1, s.limit+2)
 		}
 		s.list = append(s.list, node{})
 		at = uint32(len(s.list) - 1)

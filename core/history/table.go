@@ -44,13 +44,15 @@ func New(entries int) *Table {
 	if entries == 0 {
 		entries = DefaultEntries
 	}
-	return &Table{limit: max(entries, least), found: []*core.Worker{}}
+	limit := max(entries, least)
+	return &Table{limit: limit, nodes: nodes{limit: limit}, holders: holders{limit: limit}, found: []*core.Worker{}}
 }
 
 // Entries counts the entries in use, Bytes what the table's memory takes.
 func (t *Table) Entries() int { return t.holders.used }
 
-// Bytes is how much memory the table takes.
+// Bytes is how much memory the table takes once it is full; what was never used of
+// it the system need not have.
 func (t *Table) Bytes() int { return t.nodes.bytes() + t.holders.bytes() + len(t.rows)*rowBytes }
 
 // Mark names one dispatch to Leave. The zero value names none.

@@ -11,6 +11,7 @@ import (
 const (
 	DefaultPrefixSource        = "local"
 	SourceHistory              = "history" // what this proxy sent; needs no call (design section 5b)
+	SourceRemote               = "remote"  // an indexer that the state service asks (engine-selection.md 11)
 	DefaultMinMatchedTokens    = 1024
 	DefaultCandidateMinWorkers = 8
 	DefaultCandidateRatio      = 0.05

@@ -46,6 +46,16 @@ func TestPrivate_is_off_for_other_sources(t *testing.T) {
 	k.wants(0, core.ReasonCacheCandidate, core.CacheHit)
 }
 
+// With the index it is an option, and goes by what that says is shared.
+func TestPrivate_by_the_index(t *testing.T) {
+	for held, reason := range map[uint64]core.Reason{60: core.ReasonCacheCandidate, 50: core.ReasonSharedPrefix} {
+		k := newKitchen(t, 2).hold(held)
+		k.caching.Private = true
+		k.prefixes.Answer.Shared = 40
+		k.wants(0, reason, core.CacheHit)
+	}
+}
+
 // A conversation stays with its engine whoever holds the shared part.
 func TestPrivate_conversation_stays(t *testing.T) {
 	k := newKitchen(t, 4).hold(50, 50, 80, 50).private(50)

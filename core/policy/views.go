@@ -53,7 +53,7 @@ type Lookup struct {
 	Outcome LookupOutcome
 	Blocks  uint64 // blocks of the query, above zero for LookupHit
 	// Shared is how many of the query's blocks, from the first on, belong to many
-	// prompts; known to SourceHistory only, whose blocks are bytes.
+	// prompts; 0 also where the source does not know, as SourceRemote.
 	Shared uint64
 	// Holders are the engines that hold as much of it as was asked for, of
 	// SourceHistory only, in no order: then no other's Depth is asked. They may be former descriptions of

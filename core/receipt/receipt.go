@@ -102,6 +102,15 @@ type Summary struct {
 	detail     *detail
 }
 
+// Reset empties the summary. What its lists held stays there until it is written
+// over, and is not shown.
+func (s *Summary) Reset() {
+	s.Model, s.Input, s.Source, s.Peak, s.TTFT, s.TPS, s.Code = "", 0, SourceEstimate, core.Count{}, core.Count{}, 0, ""
+	s.Chosen, s.Bucket, s.Reason, s.Matched, s.Prefix = "", "", core.ReasonNone, core.Count{}, Prefix{}
+	s.Rank, s.RankBy = core.Count{}, RankByPrefix
+	s.ordered, s.tried, s.listed, s.considered, s.detail = 0, 0, 0, 0, nil
+}
+
 // Asked notes the service-level targets of the request; nil is no target.
 func (s *Summary) Asked(ttftMillis *uint64, tokensPerSecond *float64) {
 	if ttftMillis != nil {

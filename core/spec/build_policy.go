@@ -84,7 +84,8 @@ func (p *Policy) caching() policy.Caching {
 	if p.Source != "" {
 		c.Source = p.Source
 	}
-	if c.Private = c.Source == policy.SourceHistory; c.Private {
+	c.Private = valueOr(p.PrivateMatch, c.Source == policy.SourceHistory)
+	if c.Private && c.Source == policy.SourceHistory {
 		c.MinLoadChoices = policy.DefaultPrivateChoices
 	}
 	c.MinMatchedTokens = valueOr(p.MinMatchedTokens, c.MinMatchedTokens)

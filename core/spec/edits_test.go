@@ -173,7 +173,7 @@ func TestDecode_random_edits(t *testing.T) {
 		"bound":   hashed(`"session": {"idle_secs": 5}, `, `"type": "session_aware", "admission": {"max_inflight_requests": 4}`),
 		"sticky":  hashed(`"routing_key": {"header": "x-r", "idle_secs": 5}, `, `"type": "sticky", "fallback": "load_based"`),
 		"cache":   hashed("", `"type": "cache_aware", "source": "local", "min_matched_tokens": 5, "min_match_ratio": 0.5, "candidate_min_workers": 2, "candidate_ratio": 0.5, "candidate_max_workers": 4, "switch_margin_tokens": 6, "worker_queue_limit": 8, "saturation_queue_floor": 4, "min_load_choices": 3, "pressure_guard": {"abs_threshold_tokens": 1, "abs_threshold_ms": 2.5, "rel_threshold": 3}`),
-		"guarded": hashed("", `"type": "cache_aware", "pressure_guard": false`),
+		"guarded": hashed("", `"type": "cache_aware", "private_match": true, "pressure_guard": false`),
 		"default": attached(`"policy": {"type": "power_of_two", "choices": 3}, `, ``, `"policy": {"type": "random"}`, `"worker_ids": ["a"]`),
 		"whole":   `{"version":1,"proxy":"p","on_no_state":"reject","endpoint_mode":"override_host","transport_retry":true,"paths":["/v1/completions"],"max_body_bytes":9,"body_timeout_ms":9,"breaker":{"threshold":5,"cool_down_ms":70},"receipts":"log","seed":4,"state":{"cluster":"s","authority":"a","token_env":"T","sync_interval_ms":50,"timeout_ms":60},"workers":[{"id":"a","address":"10.0.0.1:80","models":["m"],"role":"plain"}],"models":{"m":{"aliases":["x"],"tokens":"estimate","ttft_slo":"slo_first","tps_slo":"best_effort","buckets":[{"id":"b","rank":1,"limits":{"min":1,"max":8},"max_context_tokens":16,"ttft_ms":5,"tokens_per_second":2.5,"groups":{"plain":{"worker_ids":["a"],"policy":{"type":"power_of_two","choices":3}}}}]}}}`,
 	}

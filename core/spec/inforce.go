@@ -125,6 +125,7 @@ func (s *settings) add(name string, value any) { *s += settings(fmt.Sprintf(" %s
 
 func (s *settings) caching(c policy.Caching) {
 	s.add("source", c.Source)
+	s.add("private_match", c.Private)
 	s.add("min_matched_tokens", c.MinMatchedTokens)
 	s.add("min_match_ratio", c.MinMatchRatio)
 	s.add("candidate_min_workers", c.CandidateMinWorkers)

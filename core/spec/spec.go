@@ -263,8 +263,8 @@ type Bucket struct {
 
 // Limits is an inclusive range of input tokens.
 type Limits struct {
-	Min *uint64 `json:"min"`
-	Max *uint64 `json:"max"`
+	Min *uint64 `json:"min"` // default: any length from 1 on
+	Max *uint64 `json:"max"` // default: any length
 }
 
 // Groups holds exactly one of a plain group and a prefill/decode pair.
@@ -317,8 +317,14 @@ type Policy struct {
 	// round_robin (default), random, power_of_two or load_based.
 	Fallback string `json:"fallback"`
 	// Source names the prefix source that cache_aware asks. Default: local, the
-	// state service's index of KV events.
+	// state service's index of KV events; remote is an indexer that the state
+	// service asks, history what was sent where.
 	Source string `json:"source"`
+	// PrivateMatch lets only what few prompts have in common count towards
+	// min_matched_tokens and min_match_ratio: an engine that holds no more than a
+	// system prompt is preferred as long as it is not busier than others. Default:
+	// true with the source history, else false; remote cannot tell.
+	PrivateMatch *bool `json:"private_match"`
 	// MinMatchedTokens is how many tokens of the prompt an engine must hold for
 	// cache_aware to prefer it. Default 1024; 0 asks for none.
 	MinMatchedTokens *uint64 `json:"min_matched_tokens"`

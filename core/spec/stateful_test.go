@@ -53,16 +53,11 @@ func policyOf(t *testing.T, members string) *Policy {
 // A source that nothing feeds is refused: nobody would ever be found to hold a
 // prompt.
 func TestSources_that_are_not_fed_are_refused(t *testing.T) {
-	for _, members := range []string{"", `, "source": "local"`, `, "source": "history"`} {
+	for _, members := range []string{"", `, "source": "local"`, `, "source": "history"`, `, "source": "remote"`} {
 		require.NoError(t, Validate(everything(t, hashed("", `"type": "cache_aware"`+members))))
 	}
-	for source, reason := range map[string]string{
-		"remote": `"remote" asks an indexer beside the state service, which this version does not`,
-		"radix":  `"radix" is not a prefix source of this version`,
-	} {
-		require.Equal(t, []string{`models.m.buckets[0].groups.plain.policy.source: ` + reason + `; write "source": "local" or "history"`},
-			problemsOf(t, hashed("", `"type": "cache_aware", "source": "`+source+`"`)))
-	}
+	require.Equal(t, []string{`models.m.buckets[0].groups.plain.policy.source: "radix" is not a prefix source of this version; write "source": "local" or "history" or "remote"`},
+		problemsOf(t, hashed("", `"type": "cache_aware", "source": "radix"`)))
 }
 
 func TestValidate_stateful_policies(t *testing.T) {
@@ -97,6 +92,8 @@ func TestValidate_stateful_policies(t *testing.T) {
 		`"type": "cache_aware", "saturation_queue_floor": 1`:                          `.saturation_queue_floor: has no effect without worker_queue_limit; set worker_queue_limit or leave it out`,
 		`"type": "cache_aware", "worker_queue_limit": 4, "saturation_queue_floor": 0`: `.saturation_queue_floor: 0 is out of range; use at least 1 or leave it out`,
 		`"type": "cache_aware", "worker_queue_limit": 4, "saturation_queue_floor": 5`: `.saturation_queue_floor: 5 is above worker_queue_limit 4; lower it or raise worker_queue_limit`,
+		`"type": "cache_aware", "source": "remote", "private_match": true`:            `.private_match: an indexer does not tell what prompts share; leave it out or use "source": "local" or "history"`,
+		`"type": "sticky", "private_match": true`:                                     `.private_match: has no effect on sticky; leave it out or use cache_aware`,
 		`"type": "cache_aware", "min_load_choices": 0`:                                `.min_load_choices: 0 is out of range; use 1 to 65536`,
 		`"type": "cache_aware", "pressure_guard": {"rel_threshold": 1}`:               `.pressure_guard.rel_threshold: 1 is out of range; use a number above 1`,
 		`"type": "cache_aware", "pressure_guard": {"abs_threshold_ms": -1}`:           `.pressure_guard.abs_threshold_ms: -1 is out of range; use a number of at least 0`,
@@ -224,6 +221,10 @@ func TestPolicy_caching(t *testing.T) {
 	}
 	require.Empty(t, cmp.Diff(want, all.caching()))
 	require.Nil(t, policyOf(t, `"type": "cache_aware", "pressure_guard": false`).caching().Guard)
+	private := policyOf(t, `"type": "cache_aware", "private_match": true`).caching()
+	require.True(t, private.Private)
+	require.Equal(t, policy.DefaultMinLoadChoices, private.MinLoadChoices, "what was sent is known by history only")
+	require.False(t, policyOf(t, `"type": "cache_aware", "source": "history", "private_match": false`).caching().Private)
 	for _, fallback := range []string{"round_robin", "random", "power_of_two", "load_based"} {
 		policyOf(t, `"type": "sticky", "fallback": "`+fallback+`"`)
 	}

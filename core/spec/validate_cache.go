@@ -23,15 +23,14 @@ func (v *validator) caching(at string, stage core.Stage, p *Policy) {
 		v.add(at+".source", strconv.Quote(p.Source)+" is not the name of a prefix source", fmt.Sprintf("use 1 to %d lower-case letters, digits, hyphens or underscores", maxSource))
 	}
 	if source := p.caching().Source; v.sources != nil && sourceName(source) && !slices.Contains(v.sources, source) {
-		reason := " is not a prefix source of this version"
-		if source == SourceRemote {
-			reason = " asks an indexer beside the state service, which this version does not"
-		}
-		v.add(at+".source", strconv.Quote(source)+reason, `write "source": "`+strings.Join(v.sources, `" or "`)+`"`)
+		v.add(at+".source", strconv.Quote(source)+" is not a prefix source of this version", `write "source": "`+strings.Join(v.sources, `" or "`)+`"`)
 	}
 	if p.caching().Source != policy.SourceHistory && v.cfg.State == nil && v.whole.fleet {
 		v.add(at+".source", strconv.Quote(p.caching().Source)+" is looked up in the state service, and there is no \"state\"",
 			`write "state": {"cluster": ...}, or "source": "`+policy.SourceHistory+`", which needs none`)
+	}
+	if p.caching().Private && p.caching().Source == policy.SourceRemote {
+		v.add(at+".private_match", "an indexer does not tell what prompts share", `leave it out or use "source": "local" or "history"`)
 	}
 	v.share(at+".min_match_ratio", p.MinMatchRatio)
 	v.share(at+".candidate_ratio", p.CandidateRatio)

@@ -79,6 +79,7 @@ func (p *Policy) parameters() []parameter {
 		{"prefix_bytes", p.PrefixBytes != nil, PolicyConsistentHash},
 		{"fallback", p.Fallback != "", PolicySticky},
 		{"source", p.Source != "", PolicyCacheAware},
+		{"private_match", p.PrivateMatch != nil, PolicyCacheAware},
 		{"min_matched_tokens", p.MinMatchedTokens != nil, PolicyCacheAware},
 		{"min_match_ratio", p.MinMatchRatio != nil, PolicyCacheAware},
 		{"candidate_min_workers", p.CandidateMinWorkers != nil, PolicyCacheAware},
@@ -189,4 +190,15 @@ func (v *validator) bodyFields(at string, names *[]string) {
 // headerName reports whether a name is a token (RFC 9110 section 5.6.2).
 func headerName(name string) bool {
 	return strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~") == ""
+}
+
+// PolicyOf names the policy that a setting of a policy is for; not ok for settings
+// that all have, and for others.
+func PolicyOf(setting string) (policy string, ok bool) {
+	for _, p := range (&Policy{}).parameters() {
+		if p.name == setting {
+			return p.owner, true
+		}
+	}
+	return "", false
 }

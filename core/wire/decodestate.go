@@ -105,6 +105,8 @@ func decodeLookup(msg []byte, l *Lookup) error {
 			err = decodeDepth(f.raw, &l.Depths[len(l.Depths)-1])
 		case f.number == 6 && f.kind == protowire.VarintType:
 			l.Age = core.Known(f.num)
+		case f.number == 7 && f.kind == protowire.VarintType:
+			l.Shared = f.num
 		}
 		return err
 	})

@@ -97,6 +97,9 @@ type Lookup struct {
 	Detail  string
 	Depths  []Depth
 	Age     core.Count // milliseconds since the source last learned anything
+	// Shared is the blocks, from the first on, after which many prompts go on in
+	// different ways; 0 also where that is not known.
+	Shared uint64
 }
 
 // Depth is how much of a prompt one worker holds.

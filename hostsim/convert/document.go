@@ -88,6 +88,7 @@ type group struct {
 // policy has the settings of core/policy/README.md that upstream has too.
 type policy struct {
 	Type                 string            `json:"type"`
+	Source               string            `json:"source,omitempty"`
 	Choices              *uint64           `json:"choices,omitempty"`
 	Fallback             string            `json:"fallback,omitempty"`
 	MinMatchedTokens     *uint64           `json:"min_matched_tokens,omitempty"`

@@ -55,6 +55,12 @@ func (c *converter) contradictions() {
 	if slices.Contains(c.line.texts("--filter"), "overloaded") && !has("--max-in-flight") {
 		c.refuse("--filter overloaded", "has no effect without --max-in-flight", "--max-in-flight N as well, or leave it out")
 	}
+	switch provider := c.line.text("--cache-prefix-provider"); {
+	case provider == "indexer" && !has("--kv-indexer-endpoint"):
+		c.refuse("--cache-prefix-provider indexer", "has no effect without --kv-indexer-endpoint", "--kv-indexer-endpoint URL as well, or leave it out")
+	case provider == "radix_tree" && has("--kv-indexer-endpoint"):
+		c.refuse("--kv-indexer-endpoint", "has no effect with --cache-prefix-provider radix_tree", "one of the two")
+	}
 	if has("--disable-pressure-guard") {
 		for _, name := range []string{"--pressure-abs-threshold-tokens", "--pressure-abs-threshold-ms", "--pressure-rel-threshold", "--cache-switch-margin-tokens"} {
 			if has(name) {

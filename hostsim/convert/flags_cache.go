@@ -32,19 +32,18 @@ func prefixFlags() []Flag {
 	}
 }
 
-// indexerFlags ask for an index outside the router.
+// indexerFlags ask for an index outside the router: the state service asks it here.
 func indexerFlags() []Flag {
-	missing := why{"is not in this version: prefixes come from the state service's own index", "--cache-prefix-provider radix_tree, or leave it out"}
-	refused := func(name, value, def string) Flag {
-		return Flag{Name: name, Value: value, Default: def, kind: kindText, Fate: Refused, Reason: missing.reason, To: missing.instead}
-	}
 	return []Flag{
 		{
-			Name: "--cache-prefix-provider", Value: "NAME", Default: "radix_tree, with --kv-indexer-endpoint indexer", kind: kindText, choices: []string{"radix_tree", "indexer"},
-			dropped: map[string]why{"indexer": missing}, Fate: Converted, To: "nothing: `local`, the default of `policy.source`, is the state service's index",
+			Name: "--cache-prefix-provider", Value: "NAME", Default: "radix_tree, with --kv-indexer-endpoint indexer", Rule: "indexer with --kv-indexer-endpoint, radix_tree without",
+			kind: kindText, choices: []string{"radix_tree", "indexer"}, Fate: Converted, To: "`policy.source`: `local`, the default, or `remote`",
 		},
-		refused("--kv-indexer-endpoint", "URL", ""),
-		refused("--kv-indexer-query-timeout-ms", "MS", "100"),
-		refused("--kv-indexer-query-max-inflight", "N", "32"),
+		{
+			Name: "--kv-indexer-endpoint", Value: "URL", kind: kindText, Fate: Converted,
+			To: "`policy.source`: `remote`; the URL belongs into `kv.remote.endpoints` of the state service's configuration",
+		},
+		{Name: "--kv-indexer-query-timeout-ms", Value: "MS", Default: "100", Rule: "at least 1", kind: kindCount, good: atLeastOne, needs: "--kv-indexer-endpoint", Fate: Outside, To: stateService + "`kv.remote.timeout_ms` of its configuration"},
+		{Name: "--kv-indexer-query-max-inflight", Value: "N", Default: "32", Rule: "at least 1", kind: kindCount, good: atLeastOne, needs: "--kv-indexer-endpoint", Fate: Outside, To: stateService + "`kv.remote.max_inflight` of its configuration"},
 	}
 }

@@ -9,6 +9,8 @@ const (
 	sessionAware = "session_aware"
 	sticky       = "sticky"
 	cacheAware   = "cache_aware"
+
+	sourceRemote = "remote" // of cache_aware
 )
 
 // policyFlags choose policies, filters before them, and breakers.

@@ -104,10 +104,10 @@ func cacheCases() []flagCase {
 		{flag: "--pressure-abs-threshold-tokens", args: cached("--pressure-abs-threshold-tokens 0"), path: plainPolicy + "pressure_guard.abs_threshold_tokens", want: "0"},
 		{flag: "--pressure-abs-threshold-ms", args: cached("--pressure-abs-threshold-ms 0"), path: plainPolicy + "pressure_guard.abs_threshold_ms", want: "0"},
 		{flag: "--pressure-rel-threshold", args: cached("--pressure-rel-threshold 3"), path: plainPolicy + "pressure_guard.rel_threshold", want: "3"},
-		{flag: "--cache-prefix-provider", args: cached("--cache-prefix-provider indexer"), refused: true, want: "not in this version"},
-		{flag: "--kv-indexer-endpoint", args: cached("--kv-indexer-endpoint http://x"), refused: true, want: "not in this version"},
-		{flag: "--kv-indexer-query-timeout-ms", args: cached("--kv-indexer-query-timeout-ms 5"), refused: true, want: "not in this version"},
-		{flag: "--kv-indexer-query-max-inflight", args: cached("--kv-indexer-query-max-inflight 5"), refused: true, want: "not in this version"},
+		{flag: "--cache-prefix-provider", args: cached("--cache-prefix-provider indexer --kv-indexer-endpoint http://10.0.0.5:50051"), path: plainPolicy + "source", want: `"remote"`},
+		{flag: "--kv-indexer-endpoint", args: cached("--kv-indexer-endpoint http://10.0.0.5:50051"), path: plainPolicy + "source", want: `"remote"`},
+		{flag: "--kv-indexer-query-timeout-ms", args: cached("--kv-indexer-endpoint http://10.0.0.5:50051 --kv-indexer-query-timeout-ms 5"), want: "kv.remote.timeout_ms"},
+		{flag: "--kv-indexer-query-max-inflight", args: cached("--kv-indexer-endpoint http://10.0.0.5:50051 --kv-indexer-query-max-inflight 5"), want: "kv.remote.max_inflight"},
 	}
 }
 

@@ -39,7 +39,7 @@ func (c *converter) fleet() {
 
 // cacheNotes says what makes the local source of cache_aware know anything.
 func (c *converter) cacheNotes() {
-	if !slices.ContainsFunc(c.policies(), func(p *policy) bool { return p.Type == cacheAware }) {
+	if !slices.ContainsFunc(c.policies(), func(p *policy) bool { return p.Type == cacheAware && p.Source != sourceRemote }) {
 		return
 	}
 	flag := ""
@@ -88,14 +88,19 @@ func (c *converter) policies() []*policy {
 	var list []*policy
 	for _, m := range c.doc.Models {
 		for i := range m.Buckets {
-			g := &m.Buckets[i].Groups
-			if g.Plain != nil {
-				list = append(list, &g.Plain.Policy)
-			}
-			if g.PD != nil {
-				list = append(list, &g.PD.Prefill.Policy, &g.PD.Decode.Policy)
-			}
+			list = append(list, m.Buckets[i].Groups.policies()...)
 		}
+	}
+	return list
+}
+
+// policies are those of the groups.
+func (g *groups) policies() (list []*policy) {
+	if g.Plain != nil {
+		list = append(list, &g.Plain.Policy)
+	}
+	if g.PD != nil {
+		list = append(list, &g.PD.Prefill.Policy, &g.PD.Decode.Policy)
 	}
 	return list
 }

@@ -101,6 +101,9 @@ func (c *converter) sessionNotes() {
 
 // caching takes over the tuning of cache_aware.
 func (c *converter) caching(p *policy) {
+	if c.line.has("--kv-indexer-endpoint") {
+		c.remote(p, "--kv-indexer-endpoint", c.line.text("--kv-indexer-endpoint"))
+	}
 	p.MinMatchedTokens = c.count("--cache-affinity-min-matched-tokens", 1024)
 	p.MinMatchRatio = c.number("--cache-affinity-min-match-ratio", -1)
 	p.CandidateMinWorkers = c.count("--cache-candidate-min-workers", 8)
@@ -121,6 +124,12 @@ func (c *converter) caching(p *policy) {
 	case g != (guard{}):
 		p.PressureGuard = g
 	}
+}
+
+// remote makes a policy go by an indexer, which the state service asks.
+func (c *converter) remote(p *policy, flag, url string) {
+	p.Source = sourceRemote
+	c.note(flag, "the state service asks the indexer: write %q into `kv.remote.endpoints` of its configuration (configs/statesvc/ask-indexer.yaml), and see `tokenize` there, which tells the tokens that are looked up", url)
 }
 
 // count is the value of a flag, nil when it is not given or the default.

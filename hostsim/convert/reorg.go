@@ -10,22 +10,64 @@ import (
 // reorgConfig takes over the buckets of an explicit bucket file
 // (engine-selection.md 2.7).
 func (c *converter) reorgConfig(m *model) {
+	var indexer string
 	f, document, ok := c.open("--reorg-config")
 	if ok {
 		f.object("", document, map[string]field{
-			"buckets":  f.list(func(at string, raw json.RawMessage) { m.Buckets = append(m.Buckets, f.bucket(at, raw)) }),
-			"ttft_slo": f.text(&m.TTFTSLO),
-			"tps_slo":  f.text(&m.TPSSLO),
-			"session":  f.session,
-			"kv_indexer": f.refused("is not in this version: prefixes come from the state service's own index",
-				"no kv_indexer"),
+			"buckets":    f.list(func(at string, raw json.RawMessage) { m.Buckets = append(m.Buckets, f.bucket(at, raw)) }),
+			"ttft_slo":   f.text(&m.TTFTSLO),
+			"tps_slo":    f.text(&m.TPSSLO),
+			"session":    f.session,
+			"kv_indexer": func(at string, raw json.RawMessage) { indexer = f.kvIndexer(at, raw) },
 		})
+		f.remote(m, indexer)
 	}
 	if len(m.Buckets) == 0 {
 		if ok {
 			f.refuse("buckets", "no bucket", "at least one")
 		}
 		m.Buckets = c.placeholder()
+	}
+}
+
+// kvIndexer reads where the indexer is. Its limits are the state service's.
+func (f *file) kvIndexer(at string, raw json.RawMessage) (url string) {
+	var timeout, inflight *uint64
+	f.object(at, raw, map[string]field{"url": f.text(&url), "query_timeout_ms": f.count(&timeout), "query_max_inflight": f.count(&inflight)})
+	if url == "" {
+		f.refuse(join(at, "url"), "is missing", "the indexer's URL")
+	}
+	for _, l := range []struct {
+		key, own string
+		value    *uint64
+	}{{"query_timeout_ms", "timeout_ms", timeout}, {"query_max_inflight", "max_inflight", inflight}} {
+		switch {
+		case l.value == nil:
+		case *l.value == 0:
+			f.refuse(join(at, l.key), "0 is out of range", "at least 1")
+		default:
+			f.c.note(f.flag, "%s belongs to %s`kv.remote.%s` of its configuration", join(at, l.key), stateService, l.own)
+		}
+	}
+	return url
+}
+
+// remote makes all that goes by caches go by an indexer, when the file names one.
+func (f *file) remote(m *model, url string) {
+	if url == "" {
+		return
+	}
+	used := false
+	for i := range m.Buckets {
+		for _, p := range m.Buckets[i].Groups.policies() {
+			if p.Type == cacheAware {
+				f.c.remote(p, f.flag, url)
+				used = true
+			}
+		}
+	}
+	if !used {
+		f.refuse("kv_indexer", "has no effect without a group of the policy cache_aware", "one, or leave it out")
 	}
 }
 

@@ -14,7 +14,7 @@ func TestParse_discoveryProblems(t *testing.T) {
 		want []string
 	}{
 		"unknown key":     {good + "discovery: {file: {pth: x}}", []string{"discovery.file.pth: unknown key; did you mean path?"}},
-		"misplaced block": {good + "kubernetes: {enabled: true}", []string{"kubernetes: unknown key; known here: version, listen, tls, token_env, fleet, discovery, health, introspect, load, kv, tokenize, sync, affinity, limits, shutdown"}},
+		"misplaced block": {good + "kubernetes: {enabled: true}", []string{"kubernetes: unknown key; known here: version, listen, tls, token_env, fleet, discovery, health, introspect, load, kv, indexer, tokenize, sync, affinity, limits, shutdown"}},
 		"file interval":   {good + "discovery: {file: {path: a, interval_ms: 1}}", []string{"discovery.file.interval_ms: 1 is out of range; write 100 to 86400000 milliseconds"}},
 		"dns": {good + "discovery: {dns: {interval_ms: 0, server: x, names: [{}, {name: a}, {name: 'a:1', role: both}, {name: 'a:1'}, {name: 'a:1', srv: true}]}}", []string{
 			"discovery.dns.interval_ms: 0 is out of range; write 100 to 86400000 milliseconds",

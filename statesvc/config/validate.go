@@ -25,7 +25,7 @@ func (c *Config) validate(p *Problems) {
 	default:
 		p.add("version", "%d is not supported; write version: %d", c.Version, Version)
 	}
-	checkListen(c.Listen, p)
+	checkListen("listen", c.Listen, "127.0.0.1:9090", p)
 	if (c.TLS.CertFile == "") != (c.TLS.KeyFile == "") {
 		p.add("tls", "cert_file and key_file go together; give both or neither")
 	}
@@ -33,6 +33,7 @@ func (c *Config) validate(p *Problems) {
 	c.validateSpans(p)
 	c.validateCounts(p)
 	c.validateKV(p)
+	c.validateRemote(p)
 	c.validateTokenize(p)
 	c.validateDiscovery(p)
 	checkPath("health.path", c.Health.Path, p)
@@ -45,16 +46,16 @@ func checkEnv(path, name string, p *Problems) {
 	}
 }
 
-func checkListen(listen string, p *Problems) {
+func checkListen(path, listen, example string, p *Problems) {
 	_, port, err := net.SplitHostPort(listen)
 	if err != nil {
-		p.add("listen", "%q is not host:port; write for example 127.0.0.1:9090", listen)
+		p.add(path, "%q is not host:port; write for example %s", listen, example)
 		return
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
-		p.add("listen", "port %q is not a number from 0 to 65535", port)
+		p.add(path, "port %q is not a number from 0 to 65535", port)
 	} else if strconv.FormatUint(n, 10) != port {
-		p.add("listen", "port %q: write %d", port, n)
+		p.add(path, "port %q: write %d", port, n)
 	}
 }
 
@@ -130,9 +131,12 @@ func checkRange(path string, value, least, most int64, unit string, p *Problems)
 func between(least, most int64) string { return fmt.Sprintf("%d to %d", least, most) }
 
 // Loopback reports whether the listener can be reached from this machine only.
-// A host name other than localhost counts as reachable from elsewhere.
-func (c *Config) Loopback() bool {
-	host, _, err := net.SplitHostPort(c.Listen)
+func (c *Config) Loopback() bool { return Loopback(c.Listen) }
+
+// Loopback reports whether a listener at host:port can be reached from this machine
+// only. A host name other than localhost counts as reachable from elsewhere.
+func Loopback(listen string) bool {
+	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
 		return false
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pointsman/pointsman/statesvc/jsonwords"
@@ -25,13 +26,17 @@ type Description struct {
 	Stage         core.Stage
 	Ranks         int // data-parallel ranks
 	BootstrapPort int // of a prefill engine
+	// BlockSize is the tokens of a block of its KV events, 0 when it did not say. Bigram
+	// says that its block hashes are of pairs of tokens.
+	BlockSize int
+	Bigram    bool
 	// Aborts says that the engine ends a request whose rid it is told, as SGLang
 	// does: it answers /server_info with SGLang's keys.
 	Aborts bool
 	// InputIDs says that the engine takes the prompt of a chat as token ids beside its
 	// messages, as SGLang does.
 	InputIDs bool
-	// InfoErr says why Stage, Ranks, BootstrapPort, Aborts and InputIDs are not known. A
+	// InfoErr says why what stands from Stage on is not known. A
 	// *StatusError is an engine that has no such page and therefore no role.
 	InfoErr error
 }
@@ -99,6 +104,20 @@ type serverInfo struct {
 	Disaggregation  *string `json:"disaggregation_mode"`
 	BootstrapPort   int     `json:"disaggregation_bootstrap_port"`
 	Ranks           int     `json:"dp_size"`
+	Speculative     *string `json:"speculative_algorithm"`
+	Events          *struct {
+		BlockSize int `json:"block_size"`
+	} `json:"kv_events"`
+}
+
+// bigram reports whether a speculative algorithm makes an engine hash pairs of tokens
+// (engine-selection.md 10.1).
+func bigram(algorithm string) bool {
+	switch strings.ToUpper(algorithm) {
+	case "EAGLE", "EAGLE3", "FROZEN_KV_MTP":
+		return true
+	}
+	return false
 }
 
 // describe fills in what the engine says. A disaggregation mode of "null", in
@@ -116,6 +135,10 @@ func (s *serverInfo) describe(d *Description) {
 	d.Ranks = max(s.Ranks, 0)
 	if d.Stage == core.StagePrefill {
 		d.BootstrapPort = max(s.BootstrapPort, 0)
+	}
+	if s.Events != nil {
+		d.BlockSize = max(s.Events.BlockSize, 0)
+		d.Bigram = s.Speculative != nil && bigram(*s.Speculative)
 	}
 }
 

@@ -69,6 +69,7 @@ func (m *member) merge(d *engineapi.Description) {
 	if d.InfoErr != nil && m.roleKnown && !engineapi.Final(d.InfoErr) {
 		d.Stage, d.Ranks, d.BootstrapPort, d.InfoErr = before.Stage, before.Ranks, before.BootstrapPort, before.InfoErr
 		d.Aborts, d.InputIDs = before.Aborts, before.InputIDs
+		d.BlockSize, d.Bigram = before.BlockSize, before.Bigram
 	}
 }
 

@@ -167,8 +167,8 @@ func (m *member) status() Status {
 	return Status{
 		Worker: m.worker(), Recoveries: m.recoveries, URL: m.cfg.Endpoint.BaseURL(),
 		Health: m.verdict, Dialect: m.dialect, Said: *m.said,
-		BootstrapPort: m.description.BootstrapPort,
-		ProbeError:    m.probeError, LoadError: m.loadError, DescribeError: m.describeError,
+		BootstrapPort: m.description.BootstrapPort, BlockSize: m.description.BlockSize, Bigram: m.description.Bigram,
+		ProbeError: m.probeError, LoadError: m.loadError, DescribeError: m.describeError,
 	}
 }
 

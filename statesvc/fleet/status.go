@@ -42,6 +42,10 @@ type Status struct {
 	Dialect       enginemetrics.Dialect
 	BootstrapPort int           // of a prefill engine, 0 when it did not say
 	Said          claims.Worker // the word of all sources
+	// BlockSize is the tokens of a block of its KV events, 0 when it did not say; Bigram
+	// says that its hashes are of pairs of tokens.
+	BlockSize     int
+	Bigram        bool
 	ProbeError    string
 	LoadError     string
 	DescribeError string

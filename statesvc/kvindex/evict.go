@@ -40,6 +40,7 @@ func (x *Index) bytes() int64 {
 	n := x.sizes.nodes*nodeBytes + x.sizes.entries*entryBytes + x.sizes.aliases*aliasBytes
 	for i := range x.shards {
 		t := &x.shards[i].sets
+		n += int64(len(x.shards[i].publics.byHash)) * publicBytes
 		n += int64(t.live)*setBytes + int64(t.words)*memberBytes + int64(t.bits)*planeBytes
 	}
 	return n

@@ -41,7 +41,7 @@ func (x *Index) Sane() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	c := checker{x: x, held: map[place]uint8{}}
-	for _, check := range []func() error{c.maps, c.nodes, c.totals, c.views, c.credits} {
+	for _, check := range []func() error{c.maps, c.nodes, c.publics, c.totals, c.views, c.credits} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -200,6 +200,28 @@ func (c *checker) nodes() error {
 	for i, u := range c.x.shapes {
 		if u.nodes != shapes[uint8(i)] {
 			return fmt.Errorf("shape %d has %d nodes, said %d", i, shapes[uint8(i)], u.nodes)
+		}
+	}
+	return nil
+}
+
+// publics checks that names lead to living nodes, and that each node with a digest is
+// called by it or has the name of another.
+func (c *checker) publics() error {
+	for si := range c.x.shards {
+		s := &c.x.shards[si]
+		for hash, i := range s.publics.byHash {
+			d, ok := s.publics.of(i)
+			if n := s.at(i); !ok || d.Hash() != hash || n.set == 0 && n.children == 0 {
+				return fmt.Errorf("%d leads to node %d of shard %d, which is not called so", hash, i, si)
+			}
+		}
+		for page := range s.publics.pages {
+			for i := uint32(page) << pageBits; i < uint32(page+1)<<pageBits; i++ {
+				if d, ok := s.publics.of(i); ok && (i > s.top || s.at(i).set == 0 && s.at(i).children == 0) {
+					return fmt.Errorf("node %d of shard %d is gone and has the digest of %d", i, si, d.Hash())
+				}
+			}
 		}
 	}
 	return nil

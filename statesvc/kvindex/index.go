@@ -26,6 +26,9 @@ type Config struct {
 	// PendingMax bounds the records of credited blocks; 0 is 2^20 (engine-selection.md
 	// 10.8).
 	PendingMax int
+	// Public keeps, of each block, the hash that SGLang calls it by, so that MatchPublic
+	// can be asked. It costs two SHA-256 steps and some 56 bytes a block.
+	Public bool
 }
 
 // DefaultMaxCopies is more identical copies than the requests that an engine computes
@@ -58,6 +61,7 @@ type Index struct {
 	shapes  [maxShapes]shapeUse
 	stats   Stats
 	sizes   sizes
+	naming  naming
 	room    map[string]uint64 // nodes given up, by the worker whose event made room
 }
 
@@ -73,7 +77,9 @@ type view struct {
 	holders []*holder
 	slots   int
 	shapes  []shape
-	sparse  bool // some holder is
+	// numbered are the shapes by the number that nodes have; of size 0 where there is none.
+	numbered [maxShapes]shape
+	sparse   bool // some holder is
 }
 
 func (v *view) isSparse(m member) bool {
@@ -205,9 +211,10 @@ func (x *Index) publish() {
 	for _, h := range x.holders {
 		v.sparse = v.sparse || h != nil && h.sparse.Load()
 	}
-	for _, u := range x.shapes {
+	for i, u := range x.shapes {
 		if u.nodes > 0 {
 			v.shapes = append(v.shapes, u.shape)
+			v.numbered[i] = u.shape
 		}
 	}
 	x.view.Store(v)

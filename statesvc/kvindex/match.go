@@ -45,6 +45,9 @@ func (m *Match) Reach() int { return max(m.Tokens, m.Pending) }
 type Result struct {
 	// Matches has an entry per owner with something of the prompt, in no order.
 	Matches []Match
+	// Shared is the tokens of the prompt, from its start, after which prompts go on in
+	// three or more ways: a system prompt and no conversation.
+	Shared int
 
 	hashes []uint64
 	pairs  []uint32
@@ -56,7 +59,7 @@ type Result struct {
 // Match finds what each owner holds of a prompt, in any block size and mode in use;
 // an owner with several is reported by the one that gives most tokens.
 func (x *Index) Match(p Prompt, r *Result) {
-	r.Matches = r.Matches[:0]
+	r.Matches, r.Shared = r.Matches[:0], 0
 	for _, s := range x.view.Load().shapes {
 		r.hashes, r.pairs = x.keys.prompt(r.hashes[:0], r.pairs, s, p)
 		x.matchHashes(s, r)
@@ -75,6 +78,7 @@ func (x *Index) matchHashes(s shape, r *Result) {
 	// The view is loaded under the lock: it names every holder that a node mentions.
 	v := x.view.Load()
 	r.walk.run(sh, v, r.hashes, x.tick())
+	r.Shared = max(r.Shared, r.walk.shared*int(s.size))
 	r.collect(v, s)
 }
 

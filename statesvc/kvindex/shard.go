@@ -38,6 +38,8 @@ type shard struct {
 	top   uint32 // nodes ever used
 	free  uint32
 	sets  setTable
+	// publics is empty unless Config.Public.
+	publics publics
 }
 
 func shardOf(first uint64) uint32 { return uint32(first >> (64 - shardBits)) }
@@ -112,10 +114,11 @@ func (s *shard) erase(i uint32) {
 	if n.parent != 0 {
 		s.at(n.parent).children--
 	}
+	s.publics.drop(i)
 	*n = node{parent: s.free}
 	s.free = i
 	if s.live--; s.live == 0 {
-		s.pages, s.slots, s.top, s.free, s.sets = nil, nil, 0, 0, setTable{}
+		s.pages, s.slots, s.top, s.free, s.sets, s.publics = nil, nil, 0, 0, setTable{}, publics{}
 		return
 	}
 	if len(s.slots) > minSlots && s.live < len(s.slots)/8 {

@@ -168,9 +168,12 @@ func (x *Index) place(h *holder, e *kvevents.Event, tier, shape uint8, from orig
 		shard = shardOf(x.keys.block(from.hash, e.Tokens[:units], extra(e, 0)))
 	}
 	s := &x.shards[shard]
+	names := x.beginNaming(e, from)
 	for i := 0; i < len(e.Hashes); {
+		begin, end := i, min(i+chunk, len(e.Hashes))
+		names.compute(e, begin, end, units)
 		s.Lock()
-		for end := min(i+chunk, len(e.Hashes)); i < end; i++ {
+		for ; i < end; i++ {
 			hash := x.keys.block(from.hash, e.Tokens[i*units:(i+1)*units], extra(e, i))
 			node := x.grow(s, hash, e.Hashes[i], from, shape, used)
 			if node == 0 {
@@ -178,6 +181,7 @@ func (x *Index) place(h *holder, e *kvevents.Event, tier, shape uint8, from orig
 				x.storeByName(h, e.Hashes[i:], tier)
 				return
 			}
+			names.apply(s, node, i-begin)
 			from = origin{hash: hash, ref: refOf(shard, node), depth: from.depth + 1}
 			x.add(h, s, e.Hashes[i], from.ref, tier)
 		}

@@ -18,6 +18,10 @@ type span struct {
 	from, to int32
 }
 
+// sharedFrom is how many continuations make a block one that many prompts share
+// (design section 5b).
+const sharedFrom = 3
+
 // walk is the scratch of one chain's walk.
 type walk struct {
 	states, next []state // by holder id
@@ -29,6 +33,7 @@ type walk struct {
 	done   []state // full groups whose run has ended
 	spans  []span
 	alive  int // full groups that still hold everything
+	shared int // blocks up to the last one that many prompts go on from
 	// sparse tells that some state or span is a sparse group's.
 	sparse bool
 	// seen are sets that were met, at their number's low bits. What still holds
@@ -41,7 +46,7 @@ type walk struct {
 // with the same set of holders as the one before cost one comparison.
 func (w *walk) run(s *shard, v *view, hashes []uint64, tick uint32) {
 	w.states, w.done, w.spans = w.states[:0], w.done[:0], w.spans[:0]
-	w.alive, w.sparse, w.seen = 0, false, [64]uint32{}
+	w.alive, w.shared, w.sparse, w.seen = 0, 0, false, [64]uint32{}
 	var at, set uint32
 	depth := 0
 	for depth < len(hashes) {
@@ -49,7 +54,8 @@ func (w *walk) run(s *shard, v *view, hashes []uint64, tick uint32) {
 		if next == 0 {
 			break
 		}
-		if n := s.at(next); n.set != set {
+		n := s.at(next)
+		if n.set != set {
 			set = n.set
 			w.meet(s, v, set, int32(depth))
 			if w.alive == 0 {
@@ -57,7 +63,9 @@ func (w *walk) run(s *shard, v *view, hashes []uint64, tick uint32) {
 			}
 		}
 		at = next
-		depth++
+		if depth++; n.children >= sharedFrom {
+			w.shared = depth
+		}
 	}
 	if at != 0 {
 		s.at(at).touch(tick)

@@ -32,7 +32,7 @@ func (p *Prompts) local(source, asked string, tokens uint64, r *pump.Result) *wi
 	for i := range r.Matches {
 		note(depths, &r.Matches[i])
 	}
-	lookup := &wirepb.Lookup{Source: source, Outcome: wirepb.LookupOutcome_LOOKUP_MISS, Blocks: tokens, AgeMs: known(r.Age)}
+	lookup := &wirepb.Lookup{Source: source, Outcome: wirepb.LookupOutcome_LOOKUP_MISS, Blocks: tokens, AgeMs: known(r.Age), Shared: uint64(r.Shared)}
 	trusted, why := false, "no engine serves it"
 	for _, worker := range p.opts.Engines.Serving(asked) {
 		if d := depths[worker]; d != nil {

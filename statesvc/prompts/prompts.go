@@ -28,12 +28,18 @@ type Engines interface {
 	Serving(name string) []string
 }
 
-// Options are the facts of Prompts. All are required.
+// Options are the facts of Prompts. Those of the first part are required.
 type Options struct {
 	Tokenizer Tokenizer
 	Index     pump.Matcher
 	Engines   Engines
 	Logger    *slog.Logger
+
+	Remote Remote // nil: there is no source "remote"
+	Places Places // goes with Remote
+	// BlockSize and Bigram tell how prompts are cut for it; 0: as the engines say.
+	BlockSize int
+	Bigram    bool
 }
 
 // Prompts implements server.Prompts. It holds nothing but scratch, and what it has told.
@@ -41,13 +47,18 @@ type Prompts struct {
 	opts      Options
 	uncounted uncounted
 	results   sync.Pool // of *pump.Result
+	hashes    sync.Pool // of *[]int64
 }
 
 var _ server.Prompts = (*Prompts)(nil)
 
 // New makes a Prompts.
 func New(opts Options) *Prompts {
-	return &Prompts{opts: opts, uncounted: uncounted{log: opts.Logger}, results: sync.Pool{New: func() any { return new(pump.Result) }}}
+	return &Prompts{
+		opts: opts, uncounted: uncounted{log: opts.Logger},
+		results: sync.Pool{New: func() any { return new(pump.Result) }},
+		hashes:  sync.Pool{New: func() any { return new([]int64) }},
+	}
 }
 
 // Look implements server.Prompts.
@@ -71,19 +82,24 @@ func (p *Prompts) Look(ctx context.Context, q *server.PromptQuery) (*server.Prom
 		answer.InputIDs = inputids.Of(dialect, body, &tokens, q.InputIDs)
 	}
 	for _, source := range q.Sources {
-		answer.Lookups = append(answer.Lookups, p.lookup(source, q, &tokens))
+		answer.Lookups = append(answer.Lookups, p.lookup(ctx, source, q, &tokens))
 	}
 	return answer, nil
 }
 
-func (p *Prompts) lookup(source string, q *server.PromptQuery, tokens *tokenize.Tokens) *wirepb.Lookup {
+func (p *Prompts) lookup(ctx context.Context, source string, q *server.PromptQuery, tokens *tokenize.Tokens) *wirepb.Lookup {
 	switch {
-	case source != policy.DefaultPrefixSource:
+	case source == policy.SourceRemote && p.opts.Remote == nil:
+		return none(source, "this state service asks no indexer; name one under kv.remote.endpoints")
+	case source != policy.DefaultPrefixSource && source != policy.SourceRemote:
 		return none(source, "this state service has no such source")
 	case tokens.Certainty != tokenize.Exact:
 		return none(source, "the prompt's tokens are not known: "+string(tokens.Reason))
 	case len(tokens.IDs) == 0:
 		return none(source, "the prompt has no tokens")
+	}
+	if source == policy.SourceRemote {
+		return p.remote(ctx, q, tokens)
 	}
 	r := p.results.Get().(*pump.Result)
 	defer p.results.Put(r)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,6 +30,12 @@ type scene struct {
 	ranks   map[string]int // of engines with several
 	asked   kvindex.Prompt
 	age     core.Count
+
+	shared int
+	remote *elsewhere
+	size   int // of blocks, as the engines say
+	bigram bool
+	cutErr error
 }
 
 func (s *scene) Has(model string) bool { return model == "m" }
@@ -40,7 +47,7 @@ func (s *scene) Tokens(_ context.Context, _ string, dialect chat.Dialect, body s
 }
 
 func (s *scene) Match(p kvindex.Prompt, r *pump.Result) {
-	s.asked, r.Matches, r.Age = p, s.matches, s.age
+	s.asked, r.Matches, r.Shared, r.Age = p, s.matches, s.shared, s.age
 }
 
 func (s *scene) Ranks(worker string) int { return s.ranks[worker] }
@@ -54,13 +61,27 @@ func (s *scene) Serving(name string) []string {
 	return nil
 }
 
+func (s *scene) At(url string) string {
+	worker, _ := strings.CutPrefix(url, "http://")
+	if worker != "a" && worker != "b" && worker != "elsewhere" {
+		return ""
+	}
+	return worker
+}
+
+func (s *scene) Cut(string) (int, bool, error) { return s.size, s.bigram, s.cutErr }
+
 func (s *scene) look(t *testing.T, change func(q *server.PromptQuery)) *server.PromptAnswer {
 	t.Helper()
 	q := &server.PromptQuery{Model: "m", Asked: "m", Path: "/v1/chat/completions", Tokens: true, Sources: []string{"local"}, Body: []byte(`{"model":"m","messages":[]}`)}
 	if change != nil {
 		change(q)
 	}
-	answer, err := prompts.New(prompts.Options{Tokenizer: s, Index: s, Engines: s, Logger: slog.New(slog.DiscardHandler)}).Look(t.Context(), q)
+	o := prompts.Options{Tokenizer: s, Index: s, Engines: s, Logger: slog.New(slog.DiscardHandler)}
+	if s.remote != nil {
+		o.Remote, o.Places = s.remote, s
+	}
+	answer, err := prompts.New(o).Look(t.Context(), q)
 	require.NoError(t, err)
 	return answer
 }
@@ -92,6 +113,10 @@ func TestLook_depths(t *testing.T) {
 		Source: "local", Outcome: wirepb.LookupOutcome_LOOKUP_HIT, Blocks: 10,
 		Depths: []*wirepb.Depth{{Worker: "b", Blocks: 8, DeviceBlocks: proto.Uint64(4), Uncertain: true}},
 	}, answer.Lookups[0]), answer.Lookups[0].String())
+
+	require.Zero(t, answer.Lookups[0].GetShared())
+	s.shared = 4
+	require.EqualValues(t, 4, s.look(t, nil).Lookups[0].GetShared())
 
 	s.matches = []pump.Match{{Match: kvindex.Match{Owner: kvindex.Owner{Worker: "a"}, Pending: 9, Certain: true}, Trust: zmqsub.TrustFull}}
 	require.EqualValues(t, 9, s.look(t, nil).Lookups[0].GetDepths()[0].GetBlocks(), "what was sent there lately counts")

@@ -31,6 +31,7 @@ type Match struct {
 // ready; it belongs to one goroutine at a time.
 type Result struct {
 	Matches []Match // in no order
+	Shared  int     // as that of kvindex.Result
 	// Age is the milliseconds since any engine last told of its cache, unknown when none
 	// ever did.
 	Age   core.Count
@@ -42,9 +43,21 @@ type Result struct {
 // without trust is left out.
 func (p *Pump) Match(prompt kvindex.Prompt, r *Result) {
 	p.index.Match(prompt, &r.index)
+	p.trusted(r)
+}
+
+// MatchHashes is Match for a prompt that is told by SGLang's hashes of its blocks. It finds
+// nothing where the service does not answer others (config.Indexer).
+func (p *Pump) MatchHashes(hashes []int64, r *Result) {
+	p.index.MatchPublic(hashes, &r.index)
+	p.trusted(r)
+}
+
+// trusted takes over the matches of ranks that are trusted at all.
+func (p *Pump) trusted(r *Result) {
+	r.Matches, r.Shared = r.Matches[:0], r.index.Shared
 	now := time.Now()
 	r.Age = p.heard.age(now)
-	r.Matches = r.Matches[:0]
 	for i := range r.index.Matches {
 		m := Match{Match: r.index.Matches[i], Reason: reasonNoSource}
 		if v, ok := p.ranks.Load(m.Owner); ok {

@@ -66,7 +66,7 @@ func New(o Options) *Pump {
 	p.claims.by = map[string]claim{}
 	p.decoders.New = func() any { return new(decoding) }
 	kv := &o.Config.KV
-	p.index = kvindex.New(kvindex.Config{Budget: kv.BudgetBytes, Seed: o.Seed})
+	p.index = kvindex.New(kvindex.Config{Budget: kv.BudgetBytes, Seed: o.Seed, Public: o.Config.Indexer.Listen != ""})
 	return p
 }
 

@@ -31,6 +31,9 @@ type PromptQuery struct {
 	InputIDs uint32
 	Sources  []string
 	Body     []byte
+	// Until is when nobody waits for the answer any more; zero for no bound. Of
+	// identical queries at one time it is that of the first.
+	Until time.Time
 }
 
 // PromptAnswer is what is known of a prompt.
@@ -73,6 +76,7 @@ func (p *prompts) look(ctx context.Context, q *PromptQuery) (*PromptAnswer, Outc
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Until(end)*promptShare/10)
 		defer cancel()
+		q.Until, _ = ctx.Deadline()
 	}
 	answer, joined, err := p.running.Do(ctx, p.key(q), func(ctx context.Context) (*PromptAnswer, error) { return p.ask(ctx, q) })
 	switch {

@@ -19,6 +19,7 @@ import (
 	"github.com/pointsman/pointsman/statesvc/config"
 	"github.com/pointsman/pointsman/statesvc/fleet"
 	"github.com/pointsman/pointsman/statesvc/history"
+	"github.com/pointsman/pointsman/statesvc/netlimit"
 )
 
 // Spans that bound a slow client.
@@ -123,7 +124,7 @@ func New(o Options) *Server {
 
 // Serve answers on the listener until Stop. It returns nil after a stop.
 func (s *Server) Serve(listener net.Listener) error {
-	listener = limitConnections(listener, s.limits.MaxConnections)
+	listener = netlimit.Listener(listener, s.limits.MaxConnections)
 	var err error
 	if s.http.TLSConfig != nil {
 		err = s.http.ServeTLS(listener, "", "")

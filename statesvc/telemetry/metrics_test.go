@@ -20,7 +20,8 @@ var update = flag.Bool("update", false, "write METRICS.md anew")
 const heading = `# Metrics of the state service
 
 Written by ` + "`go test ./statesvc/telemetry -run Metrics -update`" + `. ` + "`GET /metrics`" + ` shows them beside those of the Go runtime
-and the process. Values of labels come from closed sets and from the sources of engines (` + "`worker`" + `), never from a client.
+and the process. Values of labels come from closed sets, from the sources of engines and from the configuration (` + "`worker`, `endpoint`" + `), never from
+a client.
 
 | Name | Kind | Labels | Meaning |
 |--|--|--|--|
@@ -67,7 +68,7 @@ func labels(f *dto.MetricFamily) string {
 	for i, name := range names {
 		names[i] = "`" + name + "`"
 		switch name {
-		case "worker", "rank", "version", "route", "status", "model": // the test's own values
+		case "worker", "rank", "version", "route", "status", "model", "endpoint": // the test's own values
 		default:
 			slices.Sort(values[name])
 			names[i] += ": " + strings.Join(values[name], ", ")

@@ -125,6 +125,8 @@ func measured(t *testing.T) *telemetry.Telemetry {
 	require.NoError(t, m.AddIndex(everyDistrust{}))
 	require.NoError(t, m.AddTokenizers(tokenizers{}))
 	require.NoError(t, m.AddDiscovery(sources{}))
+	require.NoError(t, m.AddRemote(remote{}))
+	require.NoError(t, m.AddServing(answers{}))
 	m.Request("sync", 200, 2*time.Millisecond)
 	return m
 }
@@ -142,7 +144,8 @@ func TestTelemetry_exposition(t *testing.T) {
 	ours := regexp.MustCompile(`(?m)^pointsman_state_.*\n`).FindAllString(w.Body.String(), -1)
 	kept := ours[:0]
 	for _, line := range ours {
-		if !strings.Contains(line, "duration_seconds") && !strings.Contains(line, "state_kv_") && !strings.Contains(line, "native_load") && !strings.Contains(line, "state_tokens_") && !strings.Contains(line, "state_discovery_") {
+		if !strings.Contains(line, "duration_seconds") && !strings.Contains(line, "state_kv_") && !strings.Contains(line, "native_load") && !strings.Contains(line, "state_tokens_") &&
+			!strings.Contains(line, "state_discovery_") && !strings.Contains(line, "state_remote_") && !strings.Contains(line, "state_indexer_") {
 			kept = append(kept, line)
 		}
 	}

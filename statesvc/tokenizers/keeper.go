@@ -2,6 +2,7 @@ package tokenizers
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -281,6 +282,23 @@ func (k *Keeper) Tokens(ctx context.Context, name string, dialect chat.Dialect, 
 // Serving lists the engines that serve a name, a model's or an adapter's. Callers do
 // not change the list.
 func (k *Keeper) Serving(name string) []string { return k.roster.of(name) }
+
+// At gives the engine of a base URL, compared byte for byte (engine-selection.md 9.4);
+// empty when none has it.
+func (k *Keeper) At(url string) string { return k.roster.idAt(url) }
+
+// Cut tells into how many tokens, or pairs of tokens, the engines of a name cut prompts,
+// if they say so and all say the same.
+func (k *Keeper) Cut(name string) (size int, bigram bool, err error) {
+	switch c := k.roster.cutOf(name); {
+	case c.differ:
+		return 0, false, errors.New("the engines of this model have blocks of different sizes")
+	case c.size == 0:
+		return 0, false, errors.New("no engine of this model says its block size; write kv.remote.block_size")
+	default:
+		return c.size, c.bigram, nil
+	}
+}
 
 // Counts gives what each model has done, by its name.
 func (k *Keeper) Counts() map[string]tokenize.Counts {

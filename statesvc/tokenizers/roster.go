@@ -16,14 +16,36 @@ type roster struct {
 	asked   map[string][]string // base URLs of engines that are up, likewise
 	lives   map[string]uint64   // changes with the generations of a model's engines
 	turn    map[string]int      // the next base URL to give
+	at      map[string]string   // IDs by base URL
+	cuts    map[string]cut      // by the name of a model or adapter
+}
+
+// cut is how the engines of a model cut prompts into blocks, as far as they say.
+type cut struct {
+	size   int // 0: none says
+	bigram bool
+	differ bool // they say different things
+}
+
+// and takes in what one more engine says.
+func (c cut) and(s *fleet.Status) cut {
+	switch {
+	case s.BlockSize == 0:
+	case c.size == 0:
+		c.size, c.bigram = s.BlockSize, s.Bigram
+	case c.size != s.BlockSize || c.bigram != s.Bigram:
+		c.differ = true
+	}
+	return c
 }
 
 // look takes in the fleet's state.
 func (r *roster) look(list []fleet.Status) {
 	serving, asked, lives := map[string][]string{}, map[string][]string{}, map[string]uint64{}
-	models := map[string]bool{}
+	models, at, cuts := map[string]bool{}, map[string]string{}, map[string]cut{}
 	for i := range list {
 		s := &list[i]
+		at[s.URL] = string(s.Worker.ID)
 		for _, name := range s.Worker.Models {
 			models[name] = true
 		}
@@ -36,12 +58,14 @@ func (r *roster) look(list []fleet.Status) {
 			if s.Worker.Healthy {
 				asked[name] = append(asked[name], s.URL)
 			}
+			cuts[name] = cuts[name].and(s)
 			lives[name] = lives[name]*31 + s.Worker.Generation
 		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.models, r.serving, r.asked, r.lives = slices.Sorted(maps.Keys(models)), serving, asked, lives
+	r.at, r.cuts = at, cuts
 	if r.turn == nil {
 		r.turn = map[string]int{}
 	}
@@ -53,6 +77,20 @@ func (r *roster) of(name string) []string {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.serving[name]
+}
+
+// idAt gives the engine of a base URL, byte for byte, empty for none.
+func (r *roster) idAt(url string) string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.at[url]
+}
+
+// cutOf gives how a model's engines cut prompts.
+func (r *roster) cutOf(name string) cut {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.cuts[name]
 }
 
 // names lists the models that engines serve under names of their own. Callers do

@@ -1665,7 +1665,10 @@ type Lookup struct {
 	Depths []*Depth `protobuf:"bytes,5,rep,name=depths,proto3" json:"depths,omitempty"`
 	// Milliseconds since the source last learned of any engine's cache; absent when it
 	// never did, or does not say.
-	AgeMs         *uint64 `protobuf:"varint,6,opt,name=age_ms,json=ageMs,proto3,oneof" json:"age_ms,omitempty"`
+	AgeMs *uint64 `protobuf:"varint,6,opt,name=age_ms,json=ageMs,proto3,oneof" json:"age_ms,omitempty"`
+	// Blocks of the query, from the first on, after which many prompts go on in different
+	// ways; 0 also where that is not known.
+	Shared        uint64 `protobuf:"varint,7,opt,name=shared,proto3" json:"shared,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1738,6 +1741,13 @@ func (x *Lookup) GetDepths() []*Depth {
 func (x *Lookup) GetAgeMs() uint64 {
 	if x != nil && x.AgeMs != nil {
 		return *x.AgeMs
+	}
+	return 0
+}
+
+func (x *Lookup) GetShared() uint64 {
+	if x != nil {
+		return x.Shared
 	}
 	return 0
 }
@@ -2172,14 +2182,15 @@ const file_pointsman_proto_rawDesc = "" +
 	"_input_ids\"U\n" +
 	"\bInputIDs\x127\n" +
 	"\averdict\x18\x01 \x01(\x0e2\x1d.pointsman.v1.InputIDsVerdictR\averdict\x12\x10\n" +
-	"\x03ids\x18\x02 \x03(\rR\x03ids\"\xdb\x01\n" +
+	"\x03ids\x18\x02 \x03(\rR\x03ids\"\xf3\x01\n" +
 	"\x06Lookup\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x125\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1b.pointsman.v1.LookupOutcomeR\aoutcome\x12\x16\n" +
 	"\x06blocks\x18\x03 \x01(\x04R\x06blocks\x12\x16\n" +
 	"\x06detail\x18\x04 \x01(\tR\x06detail\x12+\n" +
 	"\x06depths\x18\x05 \x03(\v2\x13.pointsman.v1.DepthR\x06depths\x12\x1a\n" +
-	"\x06age_ms\x18\x06 \x01(\x04H\x00R\x05ageMs\x88\x01\x01B\t\n" +
+	"\x06age_ms\x18\x06 \x01(\x04H\x00R\x05ageMs\x88\x01\x01\x12\x16\n" +
+	"\x06shared\x18\a \x01(\x04R\x06sharedB\t\n" +
 	"\a_age_ms\"\xf0\x01\n" +
 	"\x05Depth\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x16\n" +

@@ -54,7 +54,7 @@ func observed(p *wirepb.ObserveReply) *wire.ObserveReply {
 		out.InputIDs = wire.InputIDs{Verdict: verdict(ids.GetVerdict()), IDs: ids.GetIds()}
 	}
 	for _, l := range p.GetLookups() {
-		lookup := wire.Lookup{Source: l.GetSource(), Blocks: l.GetBlocks(), Detail: l.GetDetail(), Age: count(l.AgeMs)}
+		lookup := wire.Lookup{Source: l.GetSource(), Blocks: l.GetBlocks(), Detail: l.GetDetail(), Age: count(l.AgeMs), Shared: l.GetShared()}
 		switch l.GetOutcome() {
 		case wirepb.LookupOutcome_LOOKUP_MISS:
 			lookup.Outcome = wire.LookupMiss
@@ -101,7 +101,7 @@ func sampleObserved() *wirepb.ObserveReply {
 		Tokens: proto.Uint64(0), Bindings: sampleBindings(), Uncounted: true,
 		InputIds: &wirepb.InputIDs{Verdict: wirepb.InputIDsVerdict_INPUT_IDS_GIVEN, Ids: []uint32{0, 1, 1<<32 - 1}},
 		Lookups: []*wirepb.Lookup{
-			{Source: "local", Outcome: wirepb.LookupOutcome_LOOKUP_HIT, Blocks: 1 << 40, Depths: []*wirepb.Depth{
+			{Source: "local", Outcome: wirepb.LookupOutcome_LOOKUP_HIT, Blocks: 1 << 40, Shared: 1 << 33, Depths: []*wirepb.Depth{
 				{Worker: "e1", Blocks: 3, DeviceBlocks: proto.Uint64(0), Uncertain: true, Rank: proto.Uint32(0), Ranks: []uint32{0, 3}, AgeMs: proto.Uint64(0)}, {Rank: proto.Uint32(1<<32 - 1)}, {},
 			}},
 			{Source: "remote", Outcome: wirepb.LookupOutcome_LOOKUP_INVALID, Detail: "unknown model", AgeMs: proto.Uint64(1 << 40)},

@@ -84,13 +84,13 @@ func (t *Target) Output() string { return t.proxy.Output() }
 type Engines struct {
 	Addrs []string
 	PID   int
-	// tokenizer is the folder of their model's, where they have caches.
+	// tokenizer is the folder of their model's.
 	tokenizer string
 }
 
 // StartEngines runs n engines in one process.
 func (r *Rig) StartEngines(n int, interval time.Duration) (*Engines, error) {
-	return r.startEngines("", "--count", strconv.Itoa(n), "--interval", interval.String())
+	return r.startEngines(r.parts.Tokenizer, "--count", strconv.Itoa(n), "--interval", interval.String())
 }
 
 func (r *Rig) startEngines(tokenizer string, flags ...string) (*Engines, error) {

@@ -108,7 +108,7 @@ func (x *simulatedIndex) Serving(string) []string { return x.engines }
 // Match implements pump.Matcher. Simulations are single-threaded.
 func (x *simulatedIndex) Match(p kvindex.Prompt, r *pump.Result) {
 	x.index.Match(p, &x.result)
-	r.Matches = r.Matches[:0]
+	r.Matches, r.Shared = r.Matches[:0], x.result.Shared
 	for _, m := range x.result.Matches {
 		r.Matches = append(r.Matches, pump.Match{Match: m, Trust: zmqsub.TrustFull})
 	}

@@ -1,6 +1,7 @@
 // Package sglhash computes the block hashes that SGLang announces, from tokens
-// (engine-selection.md 10.7 and fixtures/README.md section 5). The index has keys of
-// its own and does not need it: a remote indexer and checks of an engine do.
+// (engine-selection.md 10.7 and fixtures/README.md section 5). The index is keyed by
+// hashes of its own; these are the names by which others ask about its blocks, and by
+// which it asks others.
 //
 // The package has no state: Hashes is safe for concurrent use.
 package sglhash
@@ -9,7 +10,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
-	"hash"
 )
 
 // saltDomain separates the digest of a salt from digests of tokens.
@@ -39,46 +39,71 @@ func Hashes(dst []int64, tokens []uint32, o Options) ([]int64, error) {
 		width = 2
 	}
 	units := len(tokens) - width + 1
-	c := newChain(o.Salt)
+	c := NewChain(o.Salt)
 	for start := 0; start < units; start += o.BlockSize {
 		end := start + min(o.BlockSize, units-start)
 		if o.FullOnly && end-start < o.BlockSize {
 			break
 		}
-		for u := start; u < end; u++ {
-			c.add(tokens[u : u+width])
+		if !o.Bigram {
+			c.add(tokens[start:end])
 		}
-		dst = append(dst, c.next())
+		for u := start; u < end && o.Bigram; u++ {
+			c.add(tokens[u : u+2])
+		}
+		dst = append(dst, c.end())
 	}
 	return dst, nil
 }
 
-// chain carries the digest of the blocks so far into the next.
-type chain struct {
-	sha    hash.Hash
-	digest [sha256.Size]byte
-	word   [4]byte
+// Digest is what the blocks up to one hash to; the next block's begins with it.
+type Digest [sha256.Size]byte
+
+// Hash is what the last of the blocks is called.
+func (d *Digest) Hash() int64 { return int64(binary.BigEndian.Uint64(d[:8])) }
+
+// Chain carries the digest of the blocks so far into the next. It belongs to one
+// goroutine at a time.
+type Chain struct {
+	digest Digest
+	text   []byte // what the next digest is of
 }
 
-func newChain(salt string) *chain {
-	c := &chain{sha: sha256.New()}
-	if salt != "" {
-		c.digest = sha256.Sum256([]byte(saltDomain + salt))
-		c.sha.Write(c.digest[:])
-	}
+// NewChain begins a prompt under a salt, empty for none.
+func NewChain(salt string) *Chain {
+	c := &Chain{}
+	c.Begin(salt)
 	return c
 }
 
-func (c *chain) add(tokens []uint32) {
-	for _, t := range tokens {
-		binary.LittleEndian.PutUint32(c.word[:], t)
-		c.sha.Write(c.word[:])
+// Begin makes the chain one of another prompt.
+func (c *Chain) Begin(salt string) {
+	c.text = c.text[:0]
+	if salt != "" {
+		c.Resume(sha256.Sum256([]byte(saltDomain + salt)))
 	}
 }
 
-func (c *chain) next() int64 {
-	c.sha.Sum(c.digest[:0])
-	c.sha.Reset()
-	c.sha.Write(c.digest[:])
-	return int64(binary.BigEndian.Uint64(c.digest[:8]))
+// Resume makes the chain go on after the blocks of a digest.
+func (c *Chain) Resume(after Digest) {
+	c.digest = after
+	c.text = append(c.text[:0], after[:]...)
+}
+
+// Next adds one whole block: its tokens, or both numbers of each of its pairs.
+func (c *Chain) Next(tokens []uint32) Digest {
+	c.add(tokens)
+	c.end()
+	return c.digest
+}
+
+func (c *Chain) add(tokens []uint32) {
+	for _, t := range tokens {
+		c.text = binary.LittleEndian.AppendUint32(c.text, t)
+	}
+}
+
+func (c *Chain) end() int64 {
+	c.Resume(sha256.Sum256(c.text))
+	return c.digest.Hash()
 }

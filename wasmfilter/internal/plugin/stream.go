@@ -70,6 +70,9 @@ func (s *stream) RequestBody(size int, endOfStream bool) abi.Action {
 		return s.action()
 	}
 	s.size = size
+	if !endOfStream && !s.plugin.flow.WantsPart(uint64(size)) {
+		return s.action()
+	}
 	if !endOfStream {
 		s.plugin.event = flow.Event{Kind: flow.EventBodyPart, Now: s.plugin.clock.Now(), Size: uint64(size)}
 		s.perform(s.request.Step(&s.plugin.event), false)

@@ -1,19 +1,22 @@
-package server
+// Package netlimit bounds the connections of a listener.
+package netlimit
 
 import (
 	"net"
 	"sync"
 )
 
+// Listener gives a listener that has at most so many connections open: one beyond them is
+// closed at once.
+func Listener(l net.Listener, most int) net.Listener {
+	return &limitedListener{Listener: l, slots: make(chan struct{}, most)}
+}
+
 // limitedListener closes connections beyond a number at once, so that idle
 // clients cannot use up the process's descriptors.
 type limitedListener struct {
 	net.Listener
 	slots chan struct{}
-}
-
-func limitConnections(l net.Listener, most int) net.Listener {
-	return &limitedListener{Listener: l, slots: make(chan struct{}, most)}
 }
 
 func (l *limitedListener) Accept() (net.Conn, error) {
