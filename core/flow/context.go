@@ -266,7 +266,7 @@ func (r *Request) begin(c *Context) {
 	clear(r.named[:])
 	r.defaults = Insertion{}
 	clear(r.inserts[:])
-	r.rid, r.ids, r.ranked = rid{}, inputIDs{}, false
+	r.rid, r.ids, r.ranked, r.ahead = rid{}, inputIDs{}, false, 0
 	r.walk, r.bucket = walk{}, core.BucketRequest{}
 	r.ordinal, r.memo, r.path, r.learned = 0, nil, nil, false
 	r.match, r.mark, r.credited = history.Match{}, history.Mark{}, history.Mark{}

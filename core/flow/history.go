@@ -34,61 +34,16 @@ const maxTurns = 8
 type past struct {
 	table  *history.Table
 	outbox history.Outbox
-	shelf  Shelf  // nil for none
-	words  []word // that wait for the shelf
-	atOnce bool   // no word waits: ticks are too far apart
+	shelf  Shelf // nil for none
 	turns  []int
 	looked *Request // whose prompt the table looked up last
 	least  uint64   // bytes that it asked for then
 }
 
-// word is what the shelf is told of one request.
-type word struct {
-	tip        uint64
-	id         core.WorkerID
-	generation uint64
-}
-
-// Bounds of the words that wait for a tick. One host call among the others of a
-// request costs several times as much as one of many in a row.
-const (
-	maxWords     = 64
-	maxWordDelay = 500 // milliseconds: a client's next turn takes longer
-)
-
-// UseShelf lets the context share what it sent where with others of its proxy. Ticks
-// come so many milliseconds apart.
-func (c *Context) UseShelf(s Shelf, tick uint64) {
+// UseShelf lets the context share what it sent where with others of its proxy.
+func (c *Context) UseShelf(s Shelf) {
 	if c.past != nil {
-		c.past.shelf, c.past.atOnce = s, tick > maxWordDelay
-	}
-}
-
-// Share leaves word on the shelf of what the context has sent where since the last
-// call. It is for every tick.
-func (c *Context) Share() {
-	if c.past != nil {
-		c.past.share()
-	}
-}
-
-func (p *past) share() {
-	for i := range p.words {
-		w := &p.words[i]
-		p.shelf.Put(w.tip, w.id, w.generation)
-	}
-	clear(p.words)
-	p.words = p.words[:0]
-}
-
-// tell leaves word of one prompt, soon.
-func (p *past) tell(tip uint64, w *core.Worker) {
-	if p.shelf == nil {
-		return
-	}
-	p.words = append(p.words, word{tip, w.ID, w.Generation})
-	if p.atOnce || len(p.words) == maxWords {
-		p.share()
+		c.past.shelf = s
 	}
 }
 
@@ -259,7 +214,9 @@ func (r *Request) record(w *core.Worker, now core.Instant) {
 	var fresh int
 	r.mark, fresh = past.table.Enter(w, r.path, r.ctx.capacity(w, now))
 	past.outbox.Add(w, r.path, fresh)
-	past.tell(r.path.Tip(), w)
+	if past.shelf != nil {
+		past.shelf.Put(r.path.Tip(), w.ID, w.Generation)
+	}
 }
 
 // leave takes back where the request was sent: the engine did not take it. What

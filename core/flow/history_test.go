@@ -181,23 +181,19 @@ func (s *shelf) Get(tip uint64) (core.WorkerID, uint64, bool) {
 	return r.Worker, r.Generation, ok
 }
 
-// Contexts of one proxy take each other's conversations over with the next tick, or
-// at once where ticks are far apart or there is much to tell.
+// Contexts of one proxy take each other's conversations over at once.
 func TestHistory_contexts_of_a_proxy(t *testing.T) {
 	shared := &shelf{list: map[uint64]wire.Run{}}
 	var contexts []*machine
 	for range 4 {
 		m := remembering(t, byHistory, engines(8)...)
-		m.UseShelf(shared, 200)
+		m.UseShelf(shared)
 		contexts = append(contexts, m)
 	}
 	for i := range 20 {
 		c := newTalk(i)
 		id := contexts[i%4].turn(c)
 		for turn := range 5 {
-			for _, m := range contexts {
-				m.Share()
-			}
 			require.Equal(t, id, contexts[(i+turn*turn)%4].turn(c), "conversation %d, turn %d", i, turn)
 		}
 	}
@@ -206,22 +202,6 @@ func TestHistory_contexts_of_a_proxy(t *testing.T) {
 	contexts[0].turn(c)
 	contexts[0].turn(c)
 	require.LessOrEqual(t, shared.gets-gets, 4, "the shelf is asked on a miss only")
-}
-
-func TestHistory_words_wait_for_the_tick(t *testing.T) {
-	for tick, waits := range map[uint64]bool{200: true, maxWordDelay + 1: false} {
-		shared := &shelf{list: map[uint64]wire.Run{}}
-		m := remembering(t, byHistory, engines(2)...)
-		m.UseShelf(shared, tick)
-		m.turn(newTalk(0))
-		require.Equal(t, waits, len(shared.list) == 0)
-		m.Share()
-		require.Len(t, shared.list, 1)
-		for i := range maxWords {
-			m.turn(newTalk(i))
-		}
-		require.GreaterOrEqual(t, len(shared.list), maxWords, "what waits is bounded")
-	}
 }
 
 // Proxies take each other's conversations over with the next sync.
@@ -247,7 +227,7 @@ func TestHistory_proxies(t *testing.T) {
 // Without a policy that asks, nothing is kept.
 func TestHistory_is_kept_only_where_it_is_asked_for(t *testing.T) {
 	m := remembering(t, oneBucket, engines(2)...)
-	m.UseShelf(&shelf{}, 200)
+	m.UseShelf(&shelf{})
 	m.turn(newTalk(1))
 	require.Nil(t, m.past)
 	require.Empty(t, m.Entered())

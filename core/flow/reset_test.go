@@ -37,8 +37,8 @@ func TestRequest_begins_empty(t *testing.T) {
 func fill(v reflect.Value) {
 	switch v = reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Elem(); v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(v.Field(i))
+		for _, field := range v.Fields() {
+			fill(field)
 		}
 	case reflect.Array:
 		for i := range v.Len() {

@@ -263,8 +263,8 @@ type Bucket struct {
 
 // Limits is an inclusive range of input tokens.
 type Limits struct {
-	Min *uint64 `json:"min"`
-	Max *uint64 `json:"max"`
+	Min *uint64 `json:"min"` // default: any length from 1 on
+	Max *uint64 `json:"max"` // default: any length
 }
 
 // Groups holds exactly one of a plain group and a prefill/decode pair.

@@ -191,3 +191,14 @@ func (v *validator) bodyFields(at string, names *[]string) {
 func headerName(name string) bool {
 	return strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~") == ""
 }
+
+// PolicyOf names the policy that a setting of a policy is for; not ok for settings
+// that all have, and for others.
+func PolicyOf(setting string) (policy string, ok bool) {
+	for _, p := range (&Policy{}).parameters() {
+		if p.name == setting {
+			return p.owner, true
+		}
+	}
+	return "", false
+}

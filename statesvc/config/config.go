@@ -45,8 +45,8 @@ func (m Millis) Instants() core.Instant { return core.Instant(m) }
 
 // TLS names the server's certificate and key in PEM. Both or none.
 type TLS struct {
-	CertFile string `yaml:"cert_file"`
-	KeyFile  string `yaml:"key_file"`
+	CertFile string `yaml:"cert_file"` // certificate chain, PEM
+	KeyFile  string `yaml:"key_file"`  // its key, PEM
 }
 
 // Enabled reports whether the listener speaks TLS.
@@ -67,8 +67,8 @@ type Worker struct {
 	URL     string `yaml:"url"`     // http or https, no path
 	// Models and Role are asked of the engine when left out.
 	Models   []string `yaml:"models"`
-	Role     string   `yaml:"role"` // plain, prefill or decode
-	Draining bool     `yaml:"draining"`
+	Role     string   `yaml:"role"`     // plain, prefill or decode
+	Draining bool     `yaml:"draining"` // it takes no new requests
 	// VersionGroup is the label that a prefill engine and the decode engines it pairs
 	// with have in common. Left out: the group of those without the label.
 	VersionGroup string `yaml:"version_group"`
@@ -103,9 +103,9 @@ type Endpoint struct {
 
 // Health says how engines are probed (design section 5).
 type Health struct {
-	Path           string `yaml:"path"`
-	IntervalMillis Millis `yaml:"interval_ms"`
-	TimeoutMillis  Millis `yaml:"timeout_ms"`
+	Path           string `yaml:"path"`        // of the probe
+	IntervalMillis Millis `yaml:"interval_ms"` // between probes of an engine that is up
+	TimeoutMillis  Millis `yaml:"timeout_ms"`  // of one probe
 	// MaxBackoffMillis bounds the wait between probes of an engine that is down.
 	MaxBackoffMillis Millis `yaml:"max_backoff_ms"`
 	// HangAfterMillis: a probe that times out counts as a hang only when no
@@ -116,17 +116,17 @@ type Health struct {
 // Introspect says how engines are asked for their models and role
 // (engine-selection.md 10.1).
 type Introspect struct {
-	IntervalMillis Millis `yaml:"interval_ms"`
-	TimeoutMillis  Millis `yaml:"timeout_ms"`
-	Attempts       int    `yaml:"attempts"`
+	IntervalMillis Millis `yaml:"interval_ms"` // between looks at an engine
+	TimeoutMillis  Millis `yaml:"timeout_ms"`  // of one call
+	Attempts       int    `yaml:"attempts"`    // of a look before it counts as failed
 }
 
 // Load says how engines' metrics are read and for how long they count.
 type Load struct {
-	Path           string `yaml:"path"`
-	IntervalMillis Millis `yaml:"interval_ms"`
-	TimeoutMillis  Millis `yaml:"timeout_ms"`
-	MaxBodyBytes   int64  `yaml:"max_body_bytes"`
+	Path           string `yaml:"path"`           // of the engines' Prometheus metrics
+	IntervalMillis Millis `yaml:"interval_ms"`    // between readings
+	TimeoutMillis  Millis `yaml:"timeout_ms"`     // of one reading
+	MaxBodyBytes   int64  `yaml:"max_body_bytes"` // of one answer; more is refused
 	// FreshnessMillis is how long a reading counts, inclusive.
 	FreshnessMillis Millis `yaml:"freshness_ms"`
 	// Native: engines' own load reports are taken where they give them, over ZMQ or at
@@ -148,8 +148,8 @@ type Affinity struct {
 	// IdleMillis is how long a binding lives without use, where the filter's
 	// configuration does not say.
 	IdleMillis  Millis `yaml:"idle_ms"`
-	MaxBindings int    `yaml:"max_bindings"`
-	MaxBytes    int64  `yaml:"max_bytes"`
+	MaxBindings int    `yaml:"max_bindings"` // at most; those idle for longest go first
+	MaxBytes    int64  `yaml:"max_bytes"`    // of all bindings, at most
 	// SweepMillis is how often bindings that were idle for too long are removed. They
 	// count as gone before that.
 	SweepMillis Millis `yaml:"sweep_ms"`
@@ -157,17 +157,17 @@ type Affinity struct {
 
 // Limits bounds what a client can make the service hold or do.
 type Limits struct {
-	MaxBodyBytes        int64 `yaml:"max_body_bytes"`
+	MaxBodyBytes        int64 `yaml:"max_body_bytes"`         // of one message of a filter
 	MaxObserveBodyBytes int64 `yaml:"max_observe_body_bytes"` // the client's own body, in an observe
-	MaxHeaderBytes      int   `yaml:"max_header_bytes"`
-	MaxHeaders          int   `yaml:"max_headers"`
-	MaxConcurrent       int   `yaml:"max_concurrent"`
-	MaxConnections      int   `yaml:"max_connections"`
-	MaxContexts         int   `yaml:"max_contexts"`
-	MaxGauges           int   `yaml:"max_gauges"`
-	MaxWorkersPerReport int   `yaml:"max_workers_per_report"`
-	MaxAgesPerWorker    int   `yaml:"max_ages_per_worker"`
-	MaxStringBytes      int   `yaml:"max_string_bytes"`
+	MaxHeaderBytes      int   `yaml:"max_header_bytes"`       // of one request
+	MaxHeaders          int   `yaml:"max_headers"`            // of one request
+	MaxConcurrent       int   `yaml:"max_concurrent"`         // requests that are worked on at once; more are answered 503
+	MaxConnections      int   `yaml:"max_connections"`        // at once
+	MaxContexts         int   `yaml:"max_contexts"`           // filter contexts that are known at once
+	MaxGauges           int   `yaml:"max_gauges"`             // rows of all contexts' reports together
+	MaxWorkersPerReport int   `yaml:"max_workers_per_report"` // of one context
+	MaxAgesPerWorker    int   `yaml:"max_ages_per_worker"`    // open requests that one context tells of by age
+	MaxStringBytes      int   `yaml:"max_string_bytes"`       // of a name
 }
 
 // Shutdown says how the service stops.

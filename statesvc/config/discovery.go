@@ -42,12 +42,12 @@ type DNSDiscovery struct {
 
 // DNSName is one name and what is known of the engines behind it.
 type DNSName struct {
-	Name         string   `yaml:"name"` // host:port; with SRV the name of the records alone
-	SRV          bool     `yaml:"srv"`  // hosts and ports come from SRV records
-	Models       []string `yaml:"models"`
-	Role         string   `yaml:"role"`
-	VersionGroup string   `yaml:"version_group"`
-	Services     []string `yaml:"services"`
+	Name         string   `yaml:"name"`          // host:port; with SRV the name of the records alone
+	SRV          bool     `yaml:"srv"`           // hosts and ports come from SRV records
+	Models       []string `yaml:"models"`        // asked of the engines when left out
+	Role         string   `yaml:"role"`          // plain, prefill or decode; asked of the engines when left out
+	VersionGroup string   `yaml:"version_group"` // as of a static worker
+	Services     []string `yaml:"services"`      // as of a static worker
 
 	// Host and Port are Name taken apart, filled by Parse. Port is 0 with SRV.
 	Host string `yaml:"-"`
@@ -56,7 +56,7 @@ type DNSName struct {
 
 // HTTPDiscovery lets callers register, drain and remove workers.
 type HTTPDiscovery struct {
-	Enabled bool `yaml:"enabled"`
+	Enabled bool `yaml:"enabled"` // whether such calls are taken
 	// TokenEnv names the environment variable that holds the bearer token of these
 	// calls, another one than token_env's. Required where the service listens beyond
 	// loopback.
@@ -71,18 +71,18 @@ type HTTPDiscovery struct {
 
 // KubernetesDiscovery follows EndpointSlices (engine-selection.md 14.1).
 type KubernetesDiscovery struct {
-	Enabled    bool   `yaml:"enabled"`
+	Enabled    bool   `yaml:"enabled"`    // whether slices are followed
 	Kubeconfig string `yaml:"kubeconfig"` // empty: the pod's own service account
 	Namespace  string `yaml:"namespace"`  // empty: all namespaces
 	// Services are names of Services; Selector is a label selector on slices in
 	// Kubernetes' full grammar. Each narrows what is followed.
 	Services []string `yaml:"services"`
-	Selector string   `yaml:"selector"`
+	Selector string   `yaml:"selector"` // label selector on slices, in Kubernetes' full grammar
 	// PrefillSelector and DecodeSelector, both or neither, give slices a role by their
 	// labels; terms are key=value or key==value. Slices that match neither are passed
 	// over.
 	PrefillSelector string `yaml:"prefill_selector"`
-	DecodeSelector  string `yaml:"decode_selector"`
+	DecodeSelector  string `yaml:"decode_selector"` // see prefill_selector
 	// Port is the name or number of the slices' port; empty: the first of a slice, 30000
 	// where it names none.
 	Port string `yaml:"port"`
@@ -158,9 +158,7 @@ func (c *Config) validateHTTPDiscovery(p *Problems) {
 
 func (k *KubernetesDiscovery) validate(path string, p *Problems) {
 	if !k.Enabled {
-		rest := *k
-		rest.Services = nil
-		if len(k.Services) > 0 || rest.Kubeconfig+rest.Namespace+rest.Selector+rest.PrefillSelector+rest.DecodeSelector+rest.Port != "" {
+		if len(k.Services) > 0 || k.Kubeconfig+k.Namespace+k.Selector+k.PrefillSelector+k.DecodeSelector+k.Port != "" {
 			p.add(path+".enabled", "false, so the other settings have no effect; write true or remove them")
 		}
 		return

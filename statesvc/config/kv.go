@@ -11,16 +11,16 @@ const maxRanks = 64
 
 // KV says how engines' KV events are followed and indexed (design section 5).
 type KV struct {
-	Enabled bool `yaml:"enabled"`
+	Enabled bool `yaml:"enabled"` // whether engines are listened to
 	// BudgetBytes bounds the index's accounted memory.
 	BudgetBytes int64 `yaml:"budget_bytes"`
 	// Bounds of one rank's stream.
-	QueueMessages   int `yaml:"queue_messages"`
-	QueueBytes      int `yaml:"queue_bytes"`
-	MaxMessageBytes int `yaml:"max_message_bytes"`
+	QueueMessages   int `yaml:"queue_messages"`    // of one rank that wait to be read; more are dropped, and asked for again
+	QueueBytes      int `yaml:"queue_bytes"`       // of the same
+	MaxMessageBytes int `yaml:"max_message_bytes"` // the longest message that is taken
 	// ReplayTimeoutMillis is how long a replay may be without a reply.
 	ReplayTimeoutMillis Millis `yaml:"replay_timeout_ms"`
-	ReplayTotalMillis   Millis `yaml:"replay_total_ms"`
+	ReplayTotalMillis   Millis `yaml:"replay_total_ms"` // how long a whole replay may take
 	// CheckMillis is how long a stream is silent before the engine is asked for what
 	// may have been missed.
 	CheckMillis Millis `yaml:"check_ms"`
@@ -40,13 +40,13 @@ func defaultKV() KV {
 // WorkerKV says where one engine publishes, for engines that do not tell. Endpoints are
 // tcp://host:port of rank 0; each further rank adds its number to the port.
 type WorkerKV struct {
-	Disabled  bool   `yaml:"disabled"`
-	Events    string `yaml:"events"`
-	Replay    string `yaml:"replay"`
-	Topic     string `yaml:"topic"`
-	Ranks     *int   `yaml:"ranks"` // 1 when left out
-	Load      string `yaml:"load"`
-	LoadTopic string `yaml:"load_topic"`
+	Disabled  bool   `yaml:"disabled"`   // the engine is not listened to
+	Events    string `yaml:"events"`     // where KV events are published
+	Replay    string `yaml:"replay"`     // where missed events are asked for; empty: they are not
+	Topic     string `yaml:"topic"`      // that events are published under; empty: any
+	Ranks     *int   `yaml:"ranks"`      // 1 when left out
+	Load      string `yaml:"load"`       // where SGLang publishes load reports
+	LoadTopic string `yaml:"load_topic"` // that load reports are published under; empty: any
 }
 
 // Told reports whether the endpoints are configured.

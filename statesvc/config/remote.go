@@ -28,7 +28,7 @@ type Indexer struct {
 	Listen string `yaml:"listen"` // host:port; empty: it does not
 	// MaxInflight is how many lookups run at a time; further ones are refused.
 	MaxInflight    int `yaml:"max_inflight"`
-	MaxConnections int `yaml:"max_connections"`
+	MaxConnections int `yaml:"max_connections"` // at once
 }
 
 func defaultRemote() Remote {

@@ -82,6 +82,9 @@ func (p *plugin) start(document []byte) error {
 	p.flow = flow.NewContext(cfg, router, members, seed)
 	p.needs = p.flow.Needs()
 	p.headers.Want(cfg, &p.needs)
+	if p.needs.History {
+		p.flow.UseShelf(&host.Shelf{})
+	}
 	if p.receipts = cfg.Receipts == spec.ReceiptsLog; !p.receipts {
 		p.flow.Brief()
 	}
@@ -89,7 +92,6 @@ func (p *plugin) start(document []byte) error {
 	if err := p.connect(views); err != nil {
 		return err
 	}
-	p.flow.UseShelf(&host.Shelf{}, uint64(p.sync.tick))
 	p.announce()
 	return p.setTick()
 }
@@ -179,7 +181,6 @@ func (p *plugin) Tick() {
 	p.tickStreams()
 	p.warnHeaderOnly()
 	p.sync.run(p, now)
-	p.flow.Share()
 	p.metrics.publish(&p.flow.Counters)
 	if err := p.setTick(); err != nil {
 		logf(abi.LevelError, "tick cannot be set: %v", err)
