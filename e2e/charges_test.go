@@ -142,7 +142,7 @@ func (f *front) eachEngine(do func(*fakes.Engine)) {
 
 // mixedHosts are the newest and the oldest Envoy, in a mode each, and hostsim.
 func mixedHosts() []host {
-	newest, oldest := envoytest.Versions()[0], envoytest.Versions()[1]
+	newest, oldest := envoytest.Newest(), envoytest.Oldest()
 	return []host{
 		{"envoy-" + newest + "/override-host", newest, envoytest.OverrideHost},
 		{"envoy-" + oldest + "/original-dst", oldest, envoytest.OriginalDst},
