@@ -127,13 +127,13 @@ func (c Counter) own() string {
 // failure is the reason of one of the counters of failed selections.
 func failure(c Counter) string {
 	return [...]string{
-		FailedNoCandidates - FailedNoCandidates: "no_candidates",
-		FailedRunning - FailedNoCandidates:      admission.MaxRunningRequests,
-		FailedWaiting - FailedNoCandidates:      admission.MaxWaitingRequests,
-		FailedKVTokens - FailedNoCandidates:     admission.MaxKVTokens,
-		FailedPending - FailedNoCandidates:      admission.MaxPendingPrefillTokens,
-		FailedInflight - FailedNoCandidates:     admission.MaxInflightRequests,
-		FailedFault - FailedNoCandidates:        "fault",
+		0:                                   "no_candidates",
+		FailedRunning - FailedNoCandidates:  admission.MaxRunningRequests,
+		FailedWaiting - FailedNoCandidates:  admission.MaxWaitingRequests,
+		FailedKVTokens - FailedNoCandidates: admission.MaxKVTokens,
+		FailedPending - FailedNoCandidates:  admission.MaxPendingPrefillTokens,
+		FailedInflight - FailedNoCandidates: admission.MaxInflightRequests,
+		FailedFault - FailedNoCandidates:    "fault",
 	}[c-FailedNoCandidates]
 }
 
