@@ -70,8 +70,8 @@ func wholeOf(s string, base, otherwise Value) (Value, error) {
 	if !isDecimal(s) {
 		return otherwise, nil
 	}
-	f, err := strconv.ParseFloat(s, 64)
-	if err != nil { // infinite, which has no whole part
+	f, _ := strconv.ParseFloat(s, 64)
+	if math.IsInf(f, 0) { // too large for a float, which Python says of it too
 		return otherwise, nil
 	}
 	return truncated(f)
