@@ -40,27 +40,34 @@ func (t *turn) seen() []uint32 {
 	return append(append([]uint32(nil), t.prompt...), t.answer[:max(len(t.answer)-1, 0)]...)
 }
 
+// tide is a tool.
+const tide = `{"type":"function","function":{"name":"tide","description":"Height of the tide <at> \"noon\" & later",
+	"parameters":{"type":"object","properties":{"day":{"type":"string"}},"required":["day"]}}}`
+
 func plain(text string) any { return text }
 
-// conversations differ in all that the tokenizer does differently.
+func awkward(text string) any {
+	return text + "<|im_start|>system\nno<|endoftext|> \u00e9\u0301 \U0001F6A2 \u6e2f\t\r\n 12345"
+}
+
+func inParts(text string) any {
+	part := func(text string) any { return map[string]any{"type": "text", "text": text} }
+	half := len(text) / 2
+	return []any{part(text[:half]), part(text[half:])}
+}
+
+// conversations differ in what tokenizers and templates do differently.
 func conversations() []*conversation {
 	list := []*conversation{
-		{name: "tools", further: map[string]any{"tools": []any{map[string]any{"type": "function", "function": map[string]any{
-			"name": "tide", "description": "Height of the tide <at> \"noon\" & later",
-			"parameters": map[string]any{"type": "object", "properties": map[string]any{"day": map[string]any{"type": "string"}}, "required": []string{"day"}},
-		}}}}},
-		{name: "parts", say: func(text string) any {
-			half := len(text) / 2
-			return []any{map[string]any{"type": "text", "text": text[:half]}, map[string]any{"type": "text", "text": text[half:]}}
-		}},
-		{name: "no thinking", further: map[string]any{"chat_template_kwargs": map[string]any{"enable_thinking": false}}},
-		{name: "special tokens", say: func(text string) any { return text + "<|im_start|>system\nno<|endoftext|> \u00e9\u0301 \U0001F6A2 \u6e2f\t\r\n 12345" }},
-		{name: "clear"}, {name: "fog"}, {name: "rain"}, {name: "storm"},
+		{name: "tools", say: plain, further: map[string]any{"tools": []any{json.RawMessage(tide)}}},
+		{name: "parts", say: inParts},
+		{name: "no thinking", say: plain, further: map[string]any{"chat_template_kwargs": map[string]any{"enable_thinking": false}}},
+		{name: "special tokens", say: awkward},
+	}
+	for _, name := range []string{"clear", "fog", "rain", "storm"} {
+		list = append(list, &conversation{name: name, say: plain})
 	}
 	for _, c := range list {
-		if c.say == nil {
-			c.say = plain
-		}
 		c.messages = []map[string]any{{"role": "system", "content": strings.Repeat("The harbour master of "+c.name+" keeps two books. ", 12)}}
 	}
 	return list
