@@ -56,8 +56,10 @@ func inParts(text string) any {
 	return []any{part(text[:half]), part(text[half:])}
 }
 
-// conversations differ in what tokenizers and templates do differently.
-func conversations() []*conversation {
+// conversations differ in what tokenizers and templates do differently. Half of them are
+// answered in words, whose text has the tokens again that the engine chose, the others in
+// what a model without training says, which may not.
+func conversations(words []uint32) []*conversation {
 	list := []*conversation{
 		{name: "tools", say: plain, further: map[string]any{"tools": []any{json.RawMessage(tide)}}},
 		{name: "parts", say: inParts},
@@ -65,7 +67,7 @@ func conversations() []*conversation {
 		{name: "special tokens", say: awkward},
 	}
 	for _, name := range []string{"clear", "fog", "rain", "storm"} {
-		list = append(list, &conversation{name: name, say: plain})
+		list = append(list, &conversation{name: name, say: plain, further: map[string]any{"allowed_token_ids": words}})
 	}
 	for _, c := range list {
 		c.messages = []map[string]any{{"role": "system", "content": strings.Repeat("The harbour master of "+c.name+" keeps two books. ", 12)}}
@@ -80,7 +82,7 @@ func (c *conversation) next(t testing.TB, number int) []byte {
 		c.messages = append(c.messages, map[string]any{"role": "assistant", "content": c.last.content})
 	}
 	c.messages = append(c.messages, map[string]any{"role": "user", "content": c.say(fmt.Sprintf("Question %d about %s: which ships came in, and from where did each of them come?", number, c.name))})
-	body := map[string]any{"model": model, "messages": c.messages, "max_tokens": 70, "ignore_eos": true, "temperature": 0, "return_token_ids": true}
+	body := map[string]any{"model": model, "messages": c.messages, "max_tokens": 70, "ignore_eos": true, "seed": number, "return_token_ids": true}
 	maps.Copy(body, c.further)
 	text, err := json.Marshal(body)
 	require.NoError(t, err)
@@ -162,15 +164,18 @@ func (r *rig) checked(c *conversation, number int) ([]byte, turn) {
 	return body, now
 }
 
-// ours tokenizes as the state service does, with nothing but the model's files.
-func ours(t testing.TB) *tokenize.Model {
+// ours tokenizes as the state service does, with nothing but the model's files. The words
+// are tokens of one word each.
+func ours(t testing.TB) (m *tokenize.Model, words []uint32) {
 	t.Helper()
 	local, err := tokenize.OpenLocal(modelDir(t), render.VLLM, 1<<20)
 	require.NoError(t, err)
 	require.Empty(t, local.Refusals)
-	m := tokenize.New(tokenize.Options{Name: model, Local: local, API: render.VLLM, Trust: true})
+	words, err = local.Encode(t.Context(), nil, " ship tide wind from the north and west with corn salt wool")
+	require.NoError(t, err)
+	m = tokenize.New(tokenize.Options{Name: model, Local: local, API: render.VLLM, Trust: true})
 	t.Cleanup(m.Close)
-	return m
+	return m, words
 }
 
 // Conversations stay at the engine that has them in its cache, by its own word; what is
@@ -178,7 +183,8 @@ func ours(t testing.TB) *tokenize.Model {
 // forgotten.
 func TestVLLM_conversations(t *testing.T) {
 	r := newRig(t)
-	tokens, chats := ours(t), conversations()
+	tokens, words := ours(t)
+	chats := conversations(words)
 	used := r.first(chats)
 	t.Logf("chats by engine: %v", used)
 	require.Len(t, used, 2, "one engine has them all")
@@ -200,15 +206,18 @@ func TestVLLM_conversations(t *testing.T) {
 	r.restart(chats)
 }
 
-// neverDiffered requires that comparisons ran and that all tokens came from the files.
+// neverDiffered requires that the model's files told all tokens, and that all comparisons
+// with the engines agreed.
 func (r *rig) neverDiffered() {
 	r.t.Helper()
-	page := r.ofState("/metrics")
-	require.Contains(r.t, page, `result="same"`)
-	require.NotContains(r.t, page, `result="different"`)
-	for line := range strings.Lines(page) {
-		if strings.HasPrefix(line, "pointsman_state_tokens_") {
-			r.t.Log(strings.TrimSpace(line))
+	for line := range strings.Lines(r.ofState("/metrics")) {
+		switch line = strings.TrimSpace(line); {
+		case strings.HasPrefix(line, "pointsman_state_tokens_answers_total"):
+			require.Contains(r.t, line, `origin="bpe"`)
+			r.t.Log(line)
+		case strings.HasPrefix(line, "pointsman_state_tokens_compared_total"):
+			require.Equal(r.t, strings.Contains(line, `result="different"`), strings.HasSuffix(line, " 0"), line)
+			r.t.Log(line)
 		}
 	}
 }
