@@ -30,11 +30,13 @@ type Local struct {
 	renderer *render.Renderer
 	cache    *segcache.Cache
 	textOK   bool
-	// begin is the token that texts may begin with, for which only the engine knows.
-	begin []uint32
+	begin    []uint32 // the token that texts may begin with; nil for none
 	// Refusals say what of the model's files is not done here; engines are asked
 	// about it.
 	Refusals []error
+	// Unsettled says what of the files only an engine's answer settles, and what is not done
+	// without one; nil for nothing.
+	Unsettled error
 }
 
 // OpenLocal reads tokenizer.json, tokenizer_config.json and, if it is there,
@@ -110,7 +112,10 @@ func (l *Local) checkAffixes(config []byte) {
 	if begins && !ends {
 		l.begin = l.token(gjson.GetBytes(config, "bos_token"))
 	}
-	if ends || begins && l.begin == nil {
+	switch {
+	case l.begin != nil:
+		l.Unsettled = errors.New("text prompts: tokenizer_config.json asks for a token before them that tokenizer.json does not add")
+	case begins || ends:
 		l.textOK = false
 		l.refuse(errors.New("text prompts: tokenizer_config.json asks for tokens around them that tokenizer.json does not add"))
 	}

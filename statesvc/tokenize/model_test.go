@@ -319,6 +319,7 @@ func (e *beginner) Tokenize(ctx context.Context, question string) ([]uint32, err
 func TestTextsBeginAsTheEngines(t *testing.T) {
 	const body = `{"model":"m","prompt":"hello  world"}`
 	files := local(t, "deepseek_v3", render.VLLM, 0)
+	require.ErrorContains(t, files.Unsettled, "asks for a token before them")
 	e := &beginner{local: files}
 	m := tokenize.New(tokenize.Options{Name: "m", Local: files, Engine: e, SampleEvery: -1})
 	defer m.Close()
