@@ -99,7 +99,7 @@ func (r *rig) startState() {
 // eventually waits for something that other parts bring about.
 func (r *rig) eventually(done func() bool, format string, args ...any) {
 	r.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); !done(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			require.FailNow(r.t, fmt.Sprintf(format, args...), "%s\n%s", r.log.String(), r.ofState("/v1/index"))
 		}
