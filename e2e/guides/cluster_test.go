@@ -40,6 +40,9 @@ func look(t *testing.T, dir string, b block) {
 // release's own list of names: cmd/release has a test of what is written.
 func lookFile(t *testing.T, dir, name string, line int) {
 	t.Helper()
+	if name == "dist/release" {
+		return
+	}
 	if rest, ok := strings.CutPrefix(name, "dist/release/"); ok {
 		lookRelease(t, dir, rest, line)
 		return
