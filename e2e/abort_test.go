@@ -82,6 +82,7 @@ func (r *rig) inEngines() (n int) {
 func TestAborts_reach_the_engines(t *testing.T) {
 	for _, h := range hosts() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, h, setup{engines: fakes.Replicate(oblivious, 2), filter: anyModels, extra: abortExtra, concurrency: 2})
 			r.awaitAborts()
 			many(50, 10, func(int) string { r.leave("{" + verbose); return "" })
@@ -134,6 +135,7 @@ func TestAborts_rid_and_sampling_defaults(t *testing.T) {
 		"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "round_robin"}}}}]}}`
 	for _, h := range oneOfEach() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, h, setup{
 				engines: fakes.Replicate(oblivious, 1), filter: models, extra: abortExtra + `"paths":["/v1/chat/completions","/v1/completions","/generate"],`,
 			})
@@ -168,6 +170,7 @@ func TestAborts_rid_and_sampling_defaults(t *testing.T) {
 func TestAborts_after_trouble(t *testing.T) {
 	for _, h := range oneOfEach() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			s := setup{engines: fakes.Replicate(oblivious, 1), filter: anyModels, extra: abortExtra}
 			r := newRig(t, h, s)
 			r.awaitAborts()

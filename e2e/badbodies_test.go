@@ -99,6 +99,7 @@ func fillers(n int) []string {
 func TestBadBodies(t *testing.T) {
 	for _, h := range oneOfEach() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			s := newStage(t, h, stageSetup{watched: 2, quiet: true, setup: setup{filter: allModels}})
 			for _, tc := range badBodies() {
 				t.Run(tc.name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 func TestBodyKeys_hold_sessions(t *testing.T) {
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			one, other := bound(t, h, boundModels, `"session":{"body_fields":["metadata.user_id","user"]},`)
 			engines := map[string]bool{}
 			for i := range 16 {

@@ -19,6 +19,7 @@ const tieredModels = `{"m": {"buckets": [
 func TestBuckets(t *testing.T) {
 	for _, h := range oneOfEach() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, h, setup{engines: fakes.Replicate(fakes.Config{Models: []string{"m"}, MaxModelLen: 1 << 20}, 2), filter: tieredModels})
 
 			// Small prompts take the small bucket although the large one has the lower rank; large ones cannot.

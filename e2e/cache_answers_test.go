@@ -31,6 +31,7 @@ func TestCache_answers_reach_receipts_and_counters(t *testing.T) {
 	}
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			b := newBackend(t, fakes.Replicate(fakes.Config{Models: []string{"m"}}, 2))
 			s := newAnswering(t, b.state.addr)
 			f := b.newFront(t, h, frontSetup{models: cachePolicy(""), extra: `"receipts":"log",`, sync: patient, state: s.addr})

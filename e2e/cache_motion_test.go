@@ -16,6 +16,7 @@ func TestCache_engines_in_motion(t *testing.T) {
 	}
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			r := caches(t, h, cachePolicy(`, "worker_queue_limit": 2`), engines, `,"pending_prefix_ms":60000`)
 			for _, part := range []struct {
 				name string

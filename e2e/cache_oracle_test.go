@@ -56,6 +56,7 @@ func TestCache_hits_like_an_oracles(t *testing.T) {
 	}, 4)
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			r := caches(t, h, models, engines)
 			// cache_aware comes first: an engine that is emptied says so with its next event only.
 			for _, model := range []string{"m", "p2", "ch"} {

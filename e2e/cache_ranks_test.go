@@ -20,6 +20,7 @@ func TestCache_ranks(t *testing.T) {
 				continue // the filter sees no difference
 			}
 			t.Run(h.name+"/"+dialect.String(), func(t *testing.T) {
+				t.Parallel()
 				engines := caching(dialect, 2)
 				for i := range engines {
 					engines[i].Ranks = 4

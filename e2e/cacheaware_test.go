@@ -15,6 +15,7 @@ func TestCacheAware_routes_without_an_answer(t *testing.T) {
 	const models = `{"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware", "min_matched_tokens": 0}}}}]}}`
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, h, setup{engines: fakes.Replicate(fakes.Config{Models: []string{"m"}}, 4), filter: models})
 			r.awaitWorkers()
 			spread := func() {

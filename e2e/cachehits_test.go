@@ -91,6 +91,7 @@ func TestCacheAware_turns_find_their_prefix(t *testing.T) {
 	for _, h := range oneEnvoy() {
 		for _, dialect := range []fakes.Dialect{fakes.VLLM, fakes.SGLang} {
 			t.Run(h.name+"/"+dialect.String(), func(t *testing.T) {
+				t.Parallel()
 				r := newRig(t, h, setup{engines: caching(dialect, 4), filter: models, service: asking, state: patient, concurrency: 2})
 				r.awaitWorkers()
 				r.awaitStored()
@@ -125,6 +126,7 @@ func TestLengths_by_the_engines_tokenizer(t *testing.T) {
 	  {"id": "long", "groups": {"plain": {"worker_ids": ["engine-1"], "policy": {"type": "random"}}}}]}}`
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, h, setup{engines: fakes.Replicate(fakes.Config{Models: []string{"m"}}, 2), filter: models, service: asking, state: patient})
 			r.awaitWorkers()
 			// The tokenizer is known to the service a second after the engines are.

@@ -43,6 +43,7 @@ func TestCharges_are_released_once_in_every_phase(t *testing.T) {
 	}
 	for _, h := range hosts() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			f := newBackend(t, chargeEngines(3)).newFront(t, h, frontSetup{models: allModels, extra: patientBreaker, sync: quickSync})
 			for _, phase := range phases {
 				before := f.toll()
@@ -141,7 +142,7 @@ func (f *front) eachEngine(do func(*fakes.Engine)) {
 
 // mixedHosts are the newest and the oldest Envoy, in a mode each, and hostsim.
 func mixedHosts() []host {
-	newest, oldest := envoytest.Versions()[0], envoytest.Versions()[1]
+	newest, oldest := envoytest.Newest(), envoytest.Oldest()
 	return []host{
 		{"envoy-" + newest + "/override-host", newest, envoytest.OverrideHost},
 		{"envoy-" + oldest + "/original-dst", oldest, envoytest.OriginalDst},
@@ -154,6 +155,7 @@ func mixedHosts() []host {
 func TestCharges_outlast_a_removal(t *testing.T) {
 	for _, h := range mixedHosts() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			b := newBackend(t, chargeEngines(2))
 			f := b.newFront(t, h, frontSetup{models: allModels, sync: quickSync})
 			before := f.toll()
@@ -187,6 +189,7 @@ func TestCharges_outlast_a_removal(t *testing.T) {
 func TestCharges_of_a_former_life_are_ignored(t *testing.T) {
 	for _, h := range mixedHosts() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			f := newBackend(t, chargeEngines(1)).newFront(t, h, frontSetup{models: allModels, sync: quickSync})
 			former := f.engine(0)
 			former.Hang(fakes.HangInference)
@@ -227,6 +230,7 @@ func TestCharges_survive_churn(t *testing.T) {
 	const clients = 16
 	for _, h := range mixedHosts() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			b := newBackend(t, fireEngines(3))
 			f := b.newFront(t, h, frontSetup{models: allModels, sync: quickSync})
 			most := uint64(clients)

@@ -117,6 +117,7 @@ func TestDeath_with_transport_retry_costs_nothing(t *testing.T) {
 func TestDeath_mid_stream_is_not_a_clean_end(t *testing.T) {
 	for _, h := range hosts() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, h, setup{engines: fireEngines(2), filter: allModels, extra: retryWhere(h)})
 			for _, e := range r.fleet.Engines() {
 				e.CutMidStream(5)
@@ -150,6 +151,7 @@ func retryWhere(h host) string {
 func TestDeath_a_hung_engine_is_left_alone(t *testing.T) {
 	for _, h := range oneOfEach() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, h, setup{engines: fireEngines(3), filter: allModels})
 			hung := r.engine(1)
 			hung.Hang(fakes.HangEverything)
@@ -195,6 +197,7 @@ func TestDeath_a_fast_failing_engine_attracts_nothing(t *testing.T) {
 	const p2c = `{"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "power_of_two"}}}}]}}`
 	for _, h := range oneOfEach() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, h, setup{engines: fireEngines(4), filter: p2c})
 			r.engine(0).Status(http.StatusInternalServerError, 0)
 			counts := many(400, 8, func(int) string { return r.outcome(chatBody("m", 50)) })
@@ -210,6 +213,7 @@ func TestDeath_a_fast_failing_engine_attracts_nothing(t *testing.T) {
 func TestDeath_backpressure_opens_no_breaker(t *testing.T) {
 	for _, h := range oneOfEach() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, h, setup{engines: fireEngines(1), filter: allModels})
 			for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
 				r.engine(0).Status(status, time.Second)

@@ -22,6 +22,7 @@ func TestDialects_choose_buckets(t *testing.T) {
 	words := strings.Repeat("word ", 200)
 	for _, h := range oneOfEach() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			engines := fakes.Replicate(fakes.Config{Dialect: fakes.SGLang, Models: []string{"m"}, MaxModelLen: 1 << 20}, 2)
 			r := newRig(t, h, setup{engines: engines, filter: twoLengths, extra: allPaths()})
 			for _, tc := range []struct {
@@ -61,6 +62,7 @@ func TestDialects_choose_buckets(t *testing.T) {
 func TestDialects_are_opted_in(t *testing.T) {
 	for _, h := range oneOfEach() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			s := newStage(t, h, stageSetup{watched: 1, quiet: true, setup: setup{filter: governedModels(strictSampling)}})
 			for _, path := range []string{"/generate", "/v1/responses", "/v1/messages", "/v1/embeddings"} {
 				a := s.do(http.MethodPost, path, jsonHeader(), strings.NewReader(`not JSON`))
@@ -78,6 +80,7 @@ func TestDialects_are_opted_in(t *testing.T) {
 func TestDialects_refuse(t *testing.T) {
 	for _, h := range oneOfEach() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			s := newStage(t, h, stageSetup{watched: 1, quiet: true, setup: setup{filter: allModels, extra: allPaths()}})
 			for _, tc := range []struct{ path, body string }{
 				{"/generate", `[]`},

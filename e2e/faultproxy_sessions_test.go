@@ -71,6 +71,7 @@ func TestFaultProxy_sessions_have_one_engine_in_the_end(t *testing.T) {
 	const clients = 16
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			w := newWeathered(t, h)
 			keys := named("old", clients)
 			answers := map[string]int{}

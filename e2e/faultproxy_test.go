@@ -36,6 +36,7 @@ func TestFaultProxy_totals_are_never_above_the_truth(t *testing.T) {
 	const clients, calls = 12, 160
 	for _, h := range mixedHosts() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			seed, book := seedOf(t), newLedger()
 			b := newBackend(t, fireEngines(3))
 			weather, err := faultproxy.Start(faultproxy.Options{

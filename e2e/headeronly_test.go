@@ -26,6 +26,7 @@ func twoModelEngines() []fakes.Config {
 func TestHeaderOnly_when_the_host_hides_bodies(t *testing.T) {
 	for _, h := range oneOfEach() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, h, setup{engines: twoModelEngines(), filter: twoModels, noHeaderPause: true})
 			named := jsonHeader()
 			named.Set("X-Pointsman-Model", "m")
@@ -70,6 +71,7 @@ func TestHeaderOnly_is_not_latched_by_a_slow_client(t *testing.T) {
 func TestHeaderOnly_body_time_out(t *testing.T) {
 	for _, h := range oneOfEach() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, h, setup{engines: twoModelEngines(), filter: twoModels, extra: `"body_timeout_ms":300,`})
 			reader, writer := io.Pipe()
 			defer writer.Close()

@@ -45,6 +45,7 @@ func (r *rig) fresh(body []byte) answer {
 func TestHistory_conversations_stay(t *testing.T) {
 	for _, h := range oneOfEach() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			r, _ := remembering(t, h)
 			const sessions, turns = 30, 6
 			homes := map[string]string{}
@@ -76,6 +77,7 @@ func TestHistory_conversations_stay(t *testing.T) {
 func TestHistory_reaches_other_proxies(t *testing.T) {
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			one, s := remembering(t, h)
 			other := one.second(s)
 			other.awaitWorkers()

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -69,10 +70,17 @@ static_resources:
     load_assignment: {cluster_name: istiod, endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: %s}}}}]}]}
 `
 
-// Rendered manifests, through Istio's generator: bodies decide, up to the largest.
-func TestIstio_full_mode(t *testing.T) {
+// Rendered manifests, through Istio's generator into a stock Envoy.
+func TestIstio_manifests(t *testing.T) {
+	generator := buildIstio(t)
+	t.Run("full mode", func(t *testing.T) { istioFullMode(t, generator) })
+	t.Run("header only", func(t *testing.T) { istioHeaderOnly(t, generator) })
+}
+
+// Bodies decide, up to the largest.
+func istioFullMode(t *testing.T, generator string) {
 	r := rigWithoutProxy(t, setup{engines: roomyEngines()})
-	r.startIstio(`"transport_retry": true, "abort": {"cluster": "engines"}, "models": `+twoModels, false)
+	r.startIstio(generator, `"transport_retry": true, "abort": {"cluster": "engines"}, "models": `+twoModels, false)
 	r.awaitModels()
 	r.requireRoutedByBody()
 	r.requireStripped()
@@ -87,9 +95,9 @@ func TestIstio_full_mode(t *testing.T) {
 }
 
 // A plain WasmPlugin arrives by discovery and decides from headers.
-func TestIstio_header_only(t *testing.T) {
+func istioHeaderOnly(t *testing.T, generator string) {
 	r := rigWithoutProxy(t, setup{engines: roomyEngines()})
-	r.startIstio(`"models": `+strings.Replace(twoModels, `"m": {`, `"m": {"tokens": "estimate", `, 1), true)
+	r.startIstio(generator, `"models": `+strings.Replace(twoModels, `"m": {`, `"m": {"tokens": "estimate", `, 1), true)
 	r.awaitModels()
 	send := func(model string, promptBytes int) answer {
 		header := jsonHeader()
@@ -117,7 +125,7 @@ func TestIstio_header_only(t *testing.T) {
 }
 
 // startIstio renders manifests for the rig and puts Istio and an Envoy in front.
-func (r *rig) startIstio(filter string, headerOnly bool) {
+func (r *rig) startIstio(generator, filter string, headerOnly bool) {
 	r.t.Helper()
 	listen, admin := envoytest.FreePort(r.t), envoytest.FreePort(r.t)
 	in, err := render.Read([]byte(`{"version": 1, "proxy": "e2e", "state": {"cluster": "pointsman_state"}, `+filter+`}`), render.Options{
@@ -127,7 +135,7 @@ func (r *rig) startIstio(filter string, headerOnly bool) {
 	require.NoError(r.t, err)
 	files, err := istio.Render(in)
 	require.NoError(r.t, err)
-	istiod := serveIstio(r.t, string(files[0].Text)+withoutAlpn)
+	istiod := serveIstio(r.t, generator, string(files[0].Text)+withoutAlpn)
 	_, adminPort, err := net.SplitHostPort(admin)
 	require.NoError(r.t, err)
 	_, istiodPort, err := net.SplitHostPort(istiod)
@@ -137,9 +145,20 @@ func (r *rig) startIstio(filter string, headerOnly bool) {
 	r.url, r.log = r.envoy.URL(), r.envoy.Log
 }
 
-// serveIstio runs the command of the module e2e/istio with manifests, and gives the
-// address that it serves them at.
-func serveIstio(t testing.TB, manifests string) string {
+// buildIstio builds the command of the module e2e/istio and gives its path.
+func buildIstio(t testing.TB) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "istio")
+	build := exec.Command("go", "build", "-o", binary, ".")
+	build.Dir = filepath.Join(envoytest.Root(t), "e2e", "istio")
+	output, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	return binary
+}
+
+// serveIstio runs the generator with manifests, and gives the address that it serves
+// them at.
+func serveIstio(t testing.TB, generator, manifests string) string {
 	t.Helper()
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -147,14 +166,8 @@ func serveIstio(t testing.TB, manifests string) string {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	binary := filepath.Join(dir, "istio")
-	build := exec.Command("go", "build", "-o", binary, ".")
-	build.Dir = filepath.Join(envoytest.Root(t), "e2e", "istio")
-	output, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", output)
-
 	ctx, cancel := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, binary, "-manifests", write("manifests.yaml", manifests), "-objects", write("pod.yaml", istioPod))
+	cmd := exec.CommandContext(ctx, generator, "-manifests", write("manifests.yaml", manifests), "-objects", write("pod.yaml", istioPod))
 	cmd.Env = append(os.Environ(), "PILOT_ENABLE_METADATA_EXCHANGE=false")
 	log := &syncBuilder{}
 	cmd.Stderr = log
@@ -170,9 +183,14 @@ func serveIstio(t testing.TB, manifests string) string {
 		timer.Stop()
 		cancel()
 	})
-	lines := bufio.NewReader(stdout)
-	line, err := lines.ReadString('\n')
-	require.NoError(t, err, "%s%s", line, log)
-	go func() { _, _ = lines.WriteTo(log) }()
-	return strings.TrimSpace(line)
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
+		if address, ok := strings.CutPrefix(lines.Text(), "listening "); ok {
+			go func() { _, _ = io.Copy(io.Discard, stdout) }()
+			return address
+		}
+		fmt.Fprintln(log, lines.Text())
+	}
+	require.FailNow(t, "Istio's generator does not serve", "%s", log)
+	return ""
 }

@@ -61,6 +61,7 @@ const sessionModels = `{"m": {"buckets": [{"id": "all", "groups": {"plain": {"po
 func TestConsistentHash_sessions_stick_over_two_proxies(t *testing.T) {
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			s := setup{engines: fakes.Replicate(fakes.Config{Models: []string{"m"}}, 4), filter: sessionModels, concurrency: 2}
 			one := newRig(t, h, s)
 			other := one.second(s)
@@ -95,6 +96,7 @@ const leastModels = `{"m": {"buckets": [{"id": "all", "groups": {"plain": {"poli
 func TestLoadBased_prefers_the_idle_engine(t *testing.T) {
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, h, setup{engines: fakes.Replicate(fakes.Config{Models: []string{"m"}}, 4), filter: leastModels})
 			r.awaitWorkers()
 			served := make(chan string, 4)
@@ -144,6 +146,7 @@ const sloModels = `{"m": {"ttft_slo": "slo_first", "buckets": [
 func TestSLO_header_orders_buckets(t *testing.T) {
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, h, setup{engines: fakes.Replicate(fakes.Config{Models: []string{"m"}}, 2), filter: sloModels})
 			r.awaitWorkers()
 			require.Equal(t, "engine-0", r.chatWith().engine())

@@ -30,6 +30,7 @@ func routingEngines() []fakes.Config {
 func TestRouting(t *testing.T) {
 	for _, h := range hosts() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, h, setup{engines: routingEngines(), filter: routingModels})
 			for _, tc := range []struct {
 				name string

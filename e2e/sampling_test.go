@@ -79,6 +79,7 @@ func (c spliceCase) request() string {
 func TestSampling_splice_is_exact(t *testing.T) {
 	for _, h := range hosts() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			s := newStage(t, h, stageSetup{watched: 2, quiet: true, setup: setup{filter: governedModels(strictSampling), extra: allPaths()}})
 			for _, tc := range spliceCases() {
 				t.Run(tc.name, func(t *testing.T) {
@@ -106,6 +107,7 @@ func TestSampling_splice_is_exact(t *testing.T) {
 func TestSampling_violations(t *testing.T) {
 	for _, h := range oneOfEach() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			s := newStage(t, h, stageSetup{watched: 1, quiet: true, setup: setup{filter: governedModels(strictSampling), extra: allPaths()}})
 			for _, tc := range []struct{ path, body, field string }{
 				{"/v1/chat/completions", `{"model":"m","temperature":0.7}`, "temperature"},
@@ -130,6 +132,7 @@ func TestSampling_violations(t *testing.T) {
 func TestSampling_allow(t *testing.T) {
 	for _, h := range oneOfEach() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			s := newStage(t, h, stageSetup{watched: 1, quiet: true, setup: setup{filter: governedModels(`{"override": {"temperature": 0.6, "n": 1}, "conflict": "allow"}`)}})
 			require.Equal(t, http.StatusOK, s.post(`{"model":"m","temperature":"warm"}`).status)
 			want := `{"model":"m","temperature":"warm","n":1}`

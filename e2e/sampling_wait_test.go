@@ -16,6 +16,7 @@ func TestSampling_of_requests_that_waited_for_the_fleet(t *testing.T) {
 	const clients = 12
 	for _, h := range oneOfEach() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, h, setup{engines: plainEngines(1), filter: governedModels(strictSampling), noState: true, concurrency: 1})
 			body := func(i int) string {
 				return fmt.Sprintf(`{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"%s"}],"user":"u%d"`, strings.Repeat(fmt.Sprint(i%10), 100*i), i)

@@ -26,6 +26,7 @@ const twoScopes = `{
 func TestSessions_bad_keys(t *testing.T) {
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			engines := fakes.Replicate(fakes.Config{Models: []string{"m", "m/all", "r"}}, 4)
 			r := newRig(t, h, setup{engines: engines, filter: twoScopes, noState: true, state: patient})
 			log := &syncBuilder{}

@@ -17,6 +17,7 @@ func TestSessions_callouts_are_counted(t *testing.T) {
 	}`
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			s := newSessions(t, h, 4, frontSetup{models: models, sync: patient}, "m", "free", "hashed")
 			observes, binds := 0, 0
 			// Totals: a call too many shows in every later step as well.

@@ -25,6 +25,7 @@ const cappedModels = `{
 func TestSessions_over_a_cap_come_back(t *testing.T) {
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			s := newSessions(t, h, 3, frontSetup{models: cappedModels, sync: patient}, "m", "alone")
 			keys := named("chat", 24) // so many that both engines are somebody's home
 			homes := s.settle(keys)

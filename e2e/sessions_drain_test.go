@@ -12,6 +12,7 @@ import (
 func TestSessions_stay_on_a_draining_engine(t *testing.T) {
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			s := newSessions(t, h, 3, frontSetup{models: boundModels, sync: patient}, "m")
 			keys := named("old", 24)
 			homes := s.settle(keys)

@@ -21,6 +21,7 @@ func (s *sessions) missed() int64 {
 func TestSessions_wait_no_longer_than_the_deadline(t *testing.T) {
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			s := newSessions(t, h, 4, frontSetup{models: boundModels}, "m")
 			homes := s.settleSlowly(named("known", 6))
 			missed := s.missed()

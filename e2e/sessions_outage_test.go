@@ -17,6 +17,7 @@ import (
 func TestSessions_move_once_at_most_after_an_outage(t *testing.T) {
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			s := newSessions(t, h, 8, frontSetup{models: boundModels, sync: patient}, "m")
 			known, fresh := named("known", 40), named("new", 20)
 			homes := s.settle(known)

@@ -38,6 +38,7 @@ func TestSessions_stay_on_one_engine(t *testing.T) {
 	const sessions, turns = 300, 6
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			one, other := bound(t, h, boundModels)
 			homes := make([]map[string]bool, sessions)
 			var mu sync.Mutex
@@ -77,6 +78,7 @@ func TestSessions_stay_on_one_engine(t *testing.T) {
 func TestSessions_first_requests_converge(t *testing.T) {
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			one, other := bound(t, h, boundModels)
 			for session := range 200 {
 				key := fmt.Sprint("race-", session)
@@ -98,6 +100,7 @@ func TestSessions_first_requests_converge(t *testing.T) {
 func TestSessions_leave_a_dead_engine_together(t *testing.T) {
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			one, other := bound(t, h, boundModels, `"worker_header":true,`)
 			const sessions = 40
 			ask := func(r *rig, i int) answer { return r.chatWith("x-session-id", fmt.Sprint("s-", i)) }
@@ -143,6 +146,7 @@ func TestSessions_leave_a_dead_engine_together(t *testing.T) {
 func TestSessions_without_the_state_service(t *testing.T) {
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			one, other := bound(t, h, boundModels)
 			home := func(r *rig, key string) string {
 				a := r.chatWith("x-session-id", key)
@@ -189,6 +193,7 @@ func TestSticky_routing_keys(t *testing.T) {
 	const models = `{"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "sticky", "fallback": "round_robin"}}}}]}}`
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			one, other := bound(t, h, models)
 			for i := range 16 {
 				key := fmt.Sprint("tenant-", i)

@@ -20,6 +20,7 @@ func plainEngines(n int) []fakes.Config {
 func TestStateService_comes_and_goes(t *testing.T) {
 	for _, h := range oneOfEach() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, h, setup{engines: plainEngines(2), filter: allModels, extra: `"transport_retry":true,`})
 			r.state.stop()
 			counts := many(100, 4, func(int) string { return r.chat("m", 50).engine() })
@@ -44,6 +45,7 @@ func TestStateService_comes_and_goes(t *testing.T) {
 func TestStateService_never_seen(t *testing.T) {
 	for _, h := range oneOfEach() {
 		t.Run(h.name+"/reject", func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, h, setup{engines: plainEngines(2), filter: allModels, noState: true})
 			r.requireRefused(r.chat("m", 50), 503, "state_unavailable")
 			r.requireRefused(r.get("/v1/models"), 503, "state_unavailable")
@@ -53,6 +55,7 @@ func TestStateService_never_seen(t *testing.T) {
 			require.Equal(t, http.StatusOK, r.chat("m", 50).status)
 		})
 		t.Run(h.name+"/host", func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, h, setup{engines: plainEngines(2), filter: allModels, noState: true, extra: `"on_no_state":"host",`})
 			require.Equal(t, http.StatusOK, r.chat("m", 50).status)
 		})

@@ -38,7 +38,7 @@ func TestToken_envoy(t *testing.T) {
 		status int
 	}{"right": {"open-sesame", http.StatusOK}, "wrong": {"open-barley", http.StatusServiceUnavailable}} {
 		t.Run(name, func(t *testing.T) {
-			r, filter := guarded(t, host{version: envoytest.Versions()[0], bootstrap: envoytest.OverrideHost})
+			r, filter := guarded(t, host{version: envoytest.Newest(), bootstrap: envoytest.OverrideHost})
 			e := envoytest.Start(t, envoytest.Options{
 				Version: r.host.version, Bootstrap: r.host.bootstrap, Module: module.Module(t), Filter: []byte(filter),
 				State: r.state.addr, Engines: r.fleet.Addrs(), Env: map[string]string{tokenVariable: tc.token},

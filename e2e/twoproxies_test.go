@@ -14,7 +14,7 @@ import (
 
 // pairs are an Envoy and another one beside it, each version in each place.
 func pairs() map[string][2]host {
-	newest, oldest := envoytest.Versions()[0], envoytest.Versions()[1]
+	newest, oldest := envoytest.Newest(), envoytest.Oldest()
 	at := func(version string) host { return host{version, version, envoytest.OverrideHost} }
 	return map[string][2]host{
 		newest + " sees " + oldest: {at(oldest), at(newest)},

@@ -74,6 +74,7 @@ func namedEngines(n int, names ...string) []fakes.Config {
 func TestTwoProxies_update_keeps_what_is_in_flight(t *testing.T) {
 	for _, h := range updateHosts() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			b := newBackend(t, namedEngines(2, "m", "next"))
 			u := b.newUpdatable(t, h)
 			u.eachEngine(func(e *fakes.Engine) { e.Hang(fakes.HangInference) })

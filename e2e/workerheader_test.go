@@ -17,6 +17,7 @@ const anyModels = `{"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy
 func TestWorkerHeader_is_the_routers_word(t *testing.T) {
 	for _, h := range hosts() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, h, setup{engines: fakes.Replicate(boasting, 3), filter: anyModels, extra: `"worker_header":true,`})
 			for range 6 {
 				a := r.chat("m", 20)
@@ -38,6 +39,7 @@ func TestWorkerHeader_is_the_routers_word(t *testing.T) {
 func TestWorkerHeader_off(t *testing.T) {
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, h, setup{engines: fakes.Replicate(boasting, 2), filter: anyModels})
 			require.Equal(t, "the-best", r.chat("m", 20).worker())
 		})
@@ -48,6 +50,7 @@ func TestWorkerHeader_off(t *testing.T) {
 func TestWorkerHeader_follows_a_retry(t *testing.T) {
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, h, setup{
 				engines: fakes.Replicate(boasting, 4), filter: anyModels,
 				extra: `"worker_header":true,"transport_retry":true,"breaker":{"threshold":100},`,

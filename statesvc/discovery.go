@@ -25,8 +25,10 @@ func awaited(d *config.Discovery) []claims.Source {
 		source claims.Source
 		on     bool
 	}{
-		{claims.File, d.File.Path != ""}, {claims.HTTP, d.HTTP.Enabled},
-		{claims.Kubernetes, d.Kubernetes.Enabled}, {claims.DNS, len(d.DNS.Names) > 0},
+		{claims.File, d.File.Path != ""},
+		{claims.HTTP, d.HTTP.Enabled},
+		{claims.Kubernetes, d.Kubernetes.Enabled},
+		{claims.DNS, len(d.DNS.Names) > 0},
 	} {
 		if s.on {
 			list = append(list, s.source)

@@ -105,6 +105,10 @@ func TestDiscovery_registrationsOnly(t *testing.T) {
 	status, body := get(t, http.DefaultClient, "http://"+s.Addr()+"/readyz?verbose")
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.Contains(t, body, "starting: nothing heard yet of discovery by http\n")
+	status, body = order(t, s, http.MethodDelete, "/v1/workers/nobody", "")
+	require.Equal(t, http.StatusOK, status, body)
+	status, _ = get(t, http.DefaultClient, "http://"+s.Addr()+"/readyz")
+	require.Equal(t, http.StatusServiceUnavailable, status, "an order that changes nothing says nothing")
 	register := fmt.Sprintf(`{"address":%q}`, e.Address())
 	status, body = order(t, s, http.MethodPost, "/v1/workers", register)
 	require.Equal(t, http.StatusOK, status, body)
@@ -133,11 +137,11 @@ func TestDiscovery_watchedFile(t *testing.T) {
 	require.Equal(t, "a", ids(workers(t, s)))
 	put(fmt.Sprintf("workers: [{id: a, address: %q, draining: true}, {id: b, address: %q}]", a.Address(), b.Address()))
 	eventually(t, s, "b joins and a drains", func(l []workerEntry) bool { return ids(l) == "a b" && l[0].Draining && l[1].Healthy })
-	put("workers: [{id: b, adress: x}]")
+	put("workers: [{id: b, rolle: x}]")
 	deadline := time.Now().Add(20 * time.Second)
 	for {
 		_, text := get(t, http.DefaultClient, "http://"+s.Addr()+"/readyz?verbose")
-		if strings.Contains(text, "discovery file: 2 workers: "+path+": 2 problems:;   workers[0].adress: unknown key; did you mean address?") {
+		if strings.Contains(text, "discovery file: 2 workers: "+path+": 2 problems:;   workers[0].rolle: unknown key; did you mean role?") {
 			break
 		}
 		require.True(t, time.Now().Before(deadline), text)

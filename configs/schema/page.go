@@ -47,11 +47,11 @@ func (p *page) table(at string, list []setting) {
 
 // under writes what is below one setting, unless an equal object was written before.
 func (p *page) under(at string, s *setting) {
-	switch {
-	case s.kind == "list":
+	switch s.kind {
+	case "list":
 		p.under(at+"[]", s.every)
 		return
-	case s.kind == "map":
+	case "map":
 		p.under(at+".<name>", s.every)
 		return
 	}

@@ -84,8 +84,10 @@ func options(t *testing.T) bench.Options {
 	require.NoError(t, err)
 	t.Setenv(asEngines, "1")
 	return bench.Options{
-		Parts: rig.Parts{Root: root, Engines: []string{os.Args[0], "engines"}, State: state, Filter: module.Module(t), Envoy: envoy,
-			Tokenizer: filepath.Join(root, ".tokenizers", "qwen3")},
+		Parts: rig.Parts{
+			Root: root, Engines: []string{os.Args[0], "engines"}, State: state, Filter: module.Module(t), Envoy: envoy,
+			Tokenizer: filepath.Join(root, ".tokenizers", "qwen3"),
+		},
 		Rounds: 1, Scale: 0.01, Workers: []int{4}, Bodies: []int{4 << 10}, Command: "make bench",
 	}
 }
@@ -98,7 +100,7 @@ func TestRun_makes_every_table(t *testing.T) {
 	for section, rows := range map[string][]string{
 		"requests": {`\| 4 +\| 4 KB \|( +FIGURE +\|| FIGURE +\|){5}`},
 		"sessions": {`\| known session +\| \d\.\d\d +\|( +FIGURE +\|| FIGURE +\|){5}`, `\| new session +\| \d\.\d\d +\|`, `\| no callout \(power_of_two\) +\| 0\.00 +\|`, `\| whole answer, p99 ms +\|( FIGURE +\|){4}`},
-		"history":  {`\| 4 KB \|( +FIGURE +\|| FIGURE +\|){6}`},
+		"history":  {`\| 4 KB \| history +\|( FIGURE +\|){4} 0\.00 +\| FIGURE`, `\| 4 KB \| local +\|( FIGURE +\|){4} \d\.\d\d +\| FIGURE`},
 		"streams":  {`\| CPU per chunk, us +\|( FIGURE +\|){4}`},
 		"latency":  {`\| whole answer, p99 ms +\|( FIGURE +\|){4}`, `\| first token, p50 ms +\|( FIGURE +\|){4}`},
 		"observe":  {`\| 4KB +\| cold +\|( FIGURE +\|){3}`, `\| 128KB +\| growing +\|( FIGURE +\|){3}`},

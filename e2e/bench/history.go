@@ -121,6 +121,6 @@ func (s *suite) historyLanes(ctx context.Context, use func(lanes) error) error {
 		{Name: "envoy"},
 		{Name: "envoy with filter", Policy: powerOfTwo},
 		{Name: "envoy by history", Policy: cacheAware, Source: "history"},
-		{Name: "envoy by events", Policy: cacheAware, Source: "local", Settings: localSettings},
+		{Name: "envoy by events", Policy: cacheAware, Source: "local", Settings: cacheSettings},
 	}, use)
 }

@@ -20,9 +20,11 @@ func threads() int { return runtime.NumCPU() }
 
 // ours is an Envoy with the filter.
 func ours(o rig.EnvoyOptions) router {
-	o.Name = "pointsman " + o.Policy
-	if o.Source != "" {
-		o.Name += ", " + o.Source
+	if o.Name == "" {
+		o.Name = "pointsman " + o.Policy
+		if o.Source != "" {
+			o.Name += ", " + o.Source
+		}
 	}
 	o.Concurrency = threads()
 	return router{name: o.Name, start: func(r *rig.Rig, fleet *rig.Engines) (*rig.Target, error) { return r.StartEnvoy(fleet, o) }}
@@ -45,13 +47,25 @@ func bySession(r router) router {
 	return r
 }
 
-// localSettings are those of configs/filter/cache-aware.json but for its caps.
-const localSettings = `"min_matched_tokens": 256, "worker_queue_limit": 8`
+// cacheSettings are those of the shipped cache-aware.json and cache-aware-by-history.json
+// in configs/filter, but for their caps.
+const cacheSettings = `"min_matched_tokens": 256`
 
-func byHistory() router { return ours(rig.EnvoyOptions{Policy: cacheAware, Source: "history"}) }
+func byHistory() router {
+	return ours(rig.EnvoyOptions{Policy: cacheAware, Source: "history", Settings: cacheSettings})
+}
 
 func byEvents() router {
-	return ours(rig.EnvoyOptions{Policy: cacheAware, Source: "local", Settings: localSettings})
+	return ours(rig.EnvoyOptions{Policy: cacheAware, Source: "local", Settings: cacheSettings})
+}
+
+// byEventsAndQueue leaves engines alone that have a queue: what to set where many
+// requests share one prompt.
+func byEventsAndQueue() router {
+	return ours(rig.EnvoyOptions{
+		Name: "pointsman cache_aware, local, worker_queue_limit 4", Policy: cacheAware, Source: "local",
+		Settings: cacheSettings + `, "worker_queue_limit": 4`,
+	})
 }
 
 const cacheAware = "cache_aware"

@@ -57,8 +57,8 @@ func turnLanes(r *rig.Rig, fleet *rig.Engines) (lanes, error) {
 	var targets []*rig.Target
 	for _, o := range []rig.EnvoyOptions{
 		{Name: "envoy"},
-		{Name: "envoy by history", Policy: cacheAware, Source: "history"},
-		{Name: "envoy by events", Policy: cacheAware, Source: "local", Settings: localSettings},
+		{Name: "envoy by history", Policy: cacheAware, Source: "history", Settings: cacheSettings},
+		{Name: "envoy by events", Policy: cacheAware, Source: "local", Settings: cacheSettings},
 	} {
 		target, err := r.StartEnvoy(fleet, o)
 		if err != nil {

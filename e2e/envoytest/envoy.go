@@ -25,8 +25,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Versions are the Envoys of the test matrix, newest first.
-func Versions() []string { return []string{"1.40.0", "1.36.4"} }
+// Versions are the Envoys that tests run, newest first: those in the environment
+// variable ENVOY_VERSIONS, else the newest and the oldest that are supported.
+func Versions() []string {
+	if named := strings.Fields(os.Getenv("ENVOY_VERSIONS")); len(named) > 0 {
+		return named
+	}
+	return []string{"1.40.0", "1.36.4"}
+}
+
+// Newest is the first of Versions.
+func Newest() string { return Versions()[0] }
+
+// Oldest is the last of Versions.
+func Oldest() string { return Versions()[len(Versions())-1] }
 
 // Bootstrap names a shipped bootstrap, configs/envoy/NAME.yaml.
 type Bootstrap string

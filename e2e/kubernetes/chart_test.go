@@ -155,6 +155,7 @@ affinity: {nodeAffinity: {}}
 		"token_env": "POINTSMAN_STATE_TOKEN",
 		"tls":       map[string]any{"cert_file": "/etc/pointsman-tls/tls.crt", "key_file": "/etc/pointsman-tls/tls.key"},
 		"kv":        map[string]any{"enabled": false},
+		"tokenize":  map[string]any{"ask_engines": true},
 		"shutdown":  map[string]any{"drain_ms": 10000.0},
 		"discovery": map[string]any{
 			"dns":        map[string]any{"interval_ms": 9000.0},

@@ -46,8 +46,8 @@ func TestBad_inputs(t *testing.T) {
 		"deep sequences":  {strings.Repeat("- ", 1<<20), "not valid YAML"},
 		"deep mappings":   {strings.Repeat("{a: ", 1<<20), "not valid"},
 		"a key of a list": {"? [a]\n: b\n", "line 1: a key must be a plain text"},
-		"large YAML":      {"a: " + strings.Repeat("x", tree.MaxYAML), "bytes of YAML; doctor reads up to"},
-		"large JSON":      {`{"a": "` + strings.Repeat("x", 50<<20) + `"}`, "bytes of JSON; doctor reads up to"},
+		"large YAML":      {"a: " + strings.Repeat("x", tree.MaxYAML), "bytes of YAML, which is what doctor reads"},
+		"large JSON":      {`{"a": "` + strings.Repeat("x", 50<<20) + `"}`, "bytes of JSON, which is what doctor reads"},
 		"a template":      {"{{ if .Values.a }}\na: b\n{{ end }}\n", "give doctor its output"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,13 +75,14 @@ func TestBad_inputs_beside_good_ones(t *testing.T) {
 	inputs := append([]Input{
 		{Name: "gone.yaml", Err: errors.New("open gone.yaml: no such file"), Asked: true},
 		{Name: "folder/package.json", Data: []byte(`{"name": "x"}`)},
+		{Name: "folder/litellm.yaml", Data: []byte("models: [{name: x}]\n")},
 		{Name: "folder/chart.yaml", Data: []byte("a: {{ .Values.a }}\n")},
 	}, f.inputs...)
 	report := Examine(inputs, Options{})
 	require.Len(t, report.Findings, 2)
 	require.Equal(t, "unreadable", report.Findings[0].Rule)
 	require.Equal(t, "buffer-limit", report.Findings[1].Rule)
-	require.Equal(t, []string{"folder/package.json: unknown"}, report.Skipped)
+	require.Equal(t, []string{"folder/package.json: unknown", "folder/litellm.yaml: unknown"}, report.Skipped)
 }
 
 // A file with a hundred thousand mistakes of one kind is reported in bounded time, the

@@ -49,11 +49,12 @@ func (r *Report) Count(s Severity) (n int) {
 
 // Examine looks at all inputs together.
 func Examine(inputs []Input, options Options) *Report {
-	m := &model{count: map[string]int{}}
+	m := &model{count: map[string]int{}, findings: []Finding{}}
 	read := reading{model: m, options: options}
 	for _, in := range inputs {
 		read.input(in)
 	}
+	read.assign()
 	m.istio(read.istio)
 	m.gateway(read.gateway)
 	if options.ReadFile != nil {

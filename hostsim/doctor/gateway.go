@@ -63,20 +63,26 @@ func (r *gatewayReader) route(o manifest) {
 		c := readCluster(tree.At{File: rule.File, Path: rule.Path, Line: rule.Line}, r.proxy.defaults())
 		c.name, c.at, c.headerAt = name, rule, rule
 		r.proxy.clusters = append(r.proxy.clusters, c)
-		matches := rule.Get("matches").Items()
-		if len(matches) == 0 {
-			matches = []tree.At{{}}
-		}
-		for _, m := range matches {
-			h.routes = append(h.routes, r.rule(rule, m, h, name))
-		}
+		h.routes = append(h.routes, apiRoutes(rule, h, []string{name}, r.proxy.defaults())...)
 	}
 	r.chain.hosts = append(r.chain.hosts, h)
 }
 
-func (r *gatewayReader) rule(at, match tree.At, h *virtualHost, name string) *route {
+// apiRoutes are the routes of one rule of an HTTPRoute: one for each of its matches.
+func apiRoutes(rule tree.At, h *virtualHost, clusters []string, d defaults) (list []*route) {
+	matches := rule.Get("matches").Items()
+	if len(matches) == 0 {
+		matches = []tree.At{{}}
+	}
+	for _, m := range matches {
+		list = append(list, apiRoute(rule, m, h, clusters, d))
+	}
+	return list
+}
+
+func apiRoute(at, match tree.At, h *virtualHost, clusters []string, d defaults) *route {
 	path := match.Get("path")
-	rt := &route{at: at, host: h, prefix: "/", clusters: []string{name}, clusterAt: at.Get("backendRefs"), retryAt: at.Get("retry")}
+	rt := &route{at: at, host: h, prefix: "/", clusters: clusters, clusterAt: at.Get("backendRefs"), retryAt: at.Get("retry")}
 	if value := path.Get("value").Text(); value != "" {
 		switch path.Get("type").Text() {
 		case "Exact":
@@ -88,7 +94,7 @@ func (r *gatewayReader) rule(at, match tree.At, h *virtualHost, name string) *ro
 		}
 	}
 	rt.conditional = match.Get("headers").Exists() || match.Get("queryParams").Exists() || match.Get("method").Exists()
-	rt.timeout = spanAt(at.Get("timeouts", "request"), r.proxy.defaults().timeout)
+	rt.timeout = spanAt(at.Get("timeouts", "request"), d.timeout)
 	if !rt.timeout.set {
 		rt.timeout.at = at.Get("timeouts", "request")
 	}

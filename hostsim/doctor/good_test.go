@@ -79,6 +79,27 @@ func TestGood_pairs_have_no_findings(t *testing.T) {
 	}
 }
 
+// Routes of the Gateway API are Istio's where its manifests are there.
+func TestGateway_API_on_Istio(t *testing.T) {
+	const route = `---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: models, namespace: llm}
+spec:
+  rules:
+    - timeouts: {request: 30s}
+      filters: [{type: RequestHeaderModifier, requestHeaderModifier: {remove: [x-pointsman-endpoint]}}]
+      backendRefs: [{name: engines, port: 8000}]
+`
+	text := good(t, "istio-header-only.yaml") + route
+	report := Examine([]Input{{Name: "all.yaml", Data: []byte(text), Asked: true}}, Options{})
+	require.Len(t, report.Proxies, 1)
+	require.ElementsMatch(t, []string{
+		"error header-removed spec.rules[0].filters[0].requestHeaderModifier.remove[0]",
+		"error route-timeout spec.rules[0].timeouts.request",
+	}, brief(worst(report.Findings)))
+}
+
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])

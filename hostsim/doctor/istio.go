@@ -33,6 +33,7 @@ func (m *model) istio(objects []manifest) {
 	r.each("ServiceEntry", r.serviceEntry)
 	r.each("DestinationRule", r.destinationRule)
 	r.each("VirtualService", r.virtualService)
+	r.each("HTTPRoute", r.apiRoute)
 	r.each("WasmPlugin", r.wasmPlugin)
 	r.each("EnvoyFilter", func(o manifest) {
 		for _, patch := range o.spec.Get("configPatches").Items() {
@@ -153,6 +154,23 @@ func (r *istioReader) httpRoute(at, match tree.At, h *virtualHost) *route {
 	}
 	rt.perTry = spanAt(retries.Get("perTryTimeout"), time.Duration(0))
 	return rt
+}
+
+// apiRoute reads an HTTPRoute, which Istio serves as well. Its backends are Services.
+func (r *istioReader) apiRoute(o manifest) {
+	h := &virtualHost{at: o.at, name: o.name}
+	for _, rule := range o.spec.Get("rules").Items() {
+		var clusters []string
+		for _, b := range rule.Get("backendRefs").Items() {
+			namespace := b.Get("namespace").Text()
+			if namespace == "" {
+				namespace = o.namespaceOrDefault()
+			}
+			clusters = append(clusters, r.destination(b.Get("name").Text()+"."+namespace+".svc.cluster.local", b.Get("port").Text(), ""))
+		}
+		h.routes = append(h.routes, apiRoutes(rule, h, clusters, r.proxy.defaults())...)
+	}
+	r.chain.hosts = append(r.chain.hosts, h)
 }
 
 // destination is the name of a destination's cluster. A host with one port needs none.

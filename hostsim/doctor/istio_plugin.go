@@ -23,6 +23,11 @@ func (r *istioReader) wasmPlugin(o manifest) {
 	for _, e := range o.spec.Get("vmConfig", "env").Items() {
 		p.env = append(p.env, e.Get("name").Text())
 	}
+	for _, match := range o.spec.Get("match").Items() {
+		if mode := match.Get("mode"); mode.Text() == "SERVER" {
+			p.serverAt = mode
+		}
+	}
 	p.configAt = o.spec.Get("pluginConfig")
 	p.configTree(p.configAt)
 	p.ours = p.ours || named(p.code.url, o.name, o.spec.Get("pluginName").Text())

@@ -61,18 +61,25 @@ type proxy struct {
 	listeners []*listener
 	clusters  []*cluster
 	complete  bool // it has no cluster but these
+	byName    map[string]*cluster
+	indexed   int // clusters in byName
 }
 
 func (p *proxy) defaults() defaults { return defaultsOf(p.host) }
 
-// cluster finds a cluster by name, nil when there is none.
+// cluster finds a cluster by name, nil when there is none. Of two with one name it is the
+// first.
 func (p *proxy) cluster(name string) *cluster {
-	for _, c := range p.clusters {
-		if c.name == name {
-			return c
+	for ; p.indexed < len(p.clusters); p.indexed++ {
+		c := p.clusters[p.indexed]
+		if p.byName == nil {
+			p.byName = map[string]*cluster{}
+		}
+		if p.byName[c.name] == nil {
+			p.byName[c.name] = c
 		}
 	}
-	return nil
+	return p.byName[name]
 }
 
 // number is a setting with its default filled in.
@@ -157,6 +164,7 @@ type plugin struct {
 	runtime   tree.At
 	vmID      tree.At
 	env       []string // environment variables that reach the VM
+	serverAt  tree.At  // exists where the plugin is for inbound listeners only
 	config    *filterConfig
 	configAt  tree.At
 }
@@ -186,7 +194,6 @@ type filterConfig struct {
 	at       tree.At
 	spec     *spec.Config // nil when it is refused
 	problems spec.Problems
-	alone    bool // a file of its own
 }
 
 type virtualHost struct {

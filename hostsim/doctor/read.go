@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/pointsman/pointsman/hostsim/doctor/tree"
@@ -26,6 +27,18 @@ type manifest struct {
 	name      string
 	namespace string
 	spec      tree.At
+}
+
+// assign gives the routes of the Gateway API to Istio, where manifests of Istio are there
+// and none of Envoy Gateway.
+func (r *reading) assign() {
+	own := func(o manifest) bool {
+		return strings.HasPrefix(o.at.Get("apiVersion").Text(), "gateway.envoyproxy.io/")
+	}
+	if len(r.istio) == 0 || slices.ContainsFunc(r.gateway, own) {
+		return
+	}
+	r.istio, r.gateway = append(r.istio, r.gateway...), nil
 }
 
 func (o *manifest) namespaceOrDefault() string {
@@ -101,7 +114,7 @@ func (r *reading) document(at tree.At, asked bool) {
 		r.unknown(at, asked, "is %s, not a configuration", at.Node.Kind)
 	case has("apiVersion") && has("kind"):
 		r.object(at)
-	case has("configs"):
+	case at.Get("configs", "0", "@type").Exists():
 		r.model.dump(at)
 	case has("resources") && at.Get("resources", "0", "@type").Exists():
 		r.checkResources(at)
@@ -109,10 +122,10 @@ func (r *reading) document(at tree.At, asked bool) {
 	case has("static_resources", "dynamic_resources", "bootstrap_extensions", "layered_runtime"):
 		r.check(at, "envoy.config.bootstrap.v3.Bootstrap")
 		r.model.bootstrap(at)
+	case !asked && !has("version"):
+		r.skip(at, "unknown")
 	case looksLikeFilter(at):
-		f := decodeFilter(at, at.Node.JSON())
-		f.alone = true
-		r.model.filters = append(r.model.filters, f)
+		r.model.filters = append(r.model.filters, decodeFilter(at, at.Node.JSON()))
 	case has("fleet", "listen") || has("version") && has("discovery", "tokenize", "kv", "affinity", "health", "load"):
 		r.service(at)
 	default:

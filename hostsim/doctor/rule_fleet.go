@@ -7,9 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
-	"strings"
 
-	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/spec"
 	"github.com/pointsman/pointsman/hostsim/doctor/tree"
 	"github.com/pointsman/pointsman/statesvc/config"
@@ -115,57 +113,4 @@ func fleetDiffers(m *model, report reporter) {
 			}
 		}
 	})
-}
-
-// counted reports whether the state service can count the tokens of a model.
-func counted(s *stateConfig, model string) bool {
-	_, ok := s.config.Tokenize.Models[model]
-	return ok || s.config.Tokenize.AskEngines
-}
-
-func notCounted(m *model, report reporter) {
-	m.eachPair(func(f *filterConfig, s *stateConfig) {
-		for _, name := range slices.Sorted(maps.Keys(f.spec.Models)) {
-			model := f.spec.Models[name]
-			bounded := slices.ContainsFunc(model.Buckets, func(b spec.Bucket) bool {
-				return b.MaxContextTokens != nil || b.Limits != nil && (b.Limits.Min != nil || b.Limits.Max != nil)
-			})
-			if bounded && model.Tokens != spec.TokensEstimate && !counted(s, name) {
-				report(f.at.Get("models").Get(name, "buckets"), "buckets of %q have bounds, and the state service has no tokenizer for it", name)
-			}
-		}
-	})
-}
-
-func notFed(m *model, report reporter) {
-	m.eachPair(func(f *filterConfig, s *stateConfig) {
-		events := s.config.KV.Enabled && (!closed(s) || slices.ContainsFunc(s.config.Fleet.Static, func(w config.Worker) bool { return !w.KV.Disabled && !decodes(w) }))
-		eachPolicy(f.spec, func(path string, p *spec.Policy) {
-			if p.Type != spec.PolicyCacheAware || p.Source != "" && p.Source != "local" {
-				return
-			}
-			model := modelOf(f.spec, path)
-			switch {
-			case !events:
-				report(f.at.Find(path), "the state service follows no engine's KV events")
-			case !counted(s, model):
-				report(f.at.Find(path), "the state service has no tokenizer for %q, and prefixes are found by tokens", model)
-			}
-		})
-	})
-}
-
-func decodes(w config.Worker) bool {
-	stage, _ := core.ParseStage(w.Role)
-	return stage == core.StageDecode
-}
-
-// modelOf is the model that a policy's path belongs to.
-func modelOf(s *spec.Config, path string) string {
-	for name := range s.Models {
-		if at := tree.Join("models", name); path == at || strings.HasPrefix(path, at+".") {
-			return name
-		}
-	}
-	return ""
 }

@@ -2,10 +2,11 @@ package doctor
 
 import "slices"
 
-// Rules lists every rule, in the order of RULES.md.
+// Rules lists every rule, in the order of RULES.md. Each family is a file: rule_*.go.
 func Rules() []Rule {
-	return slices.Concat(inputRules(), pluginRules(), chainRules(), bodyRules(), timeRules(),
-		routeRules(), clusterRules(), breakerRules(), stateRules(), fleetRules(), versionRules())
+	return slices.Concat(inputRules(), versionRules(), pluginRules(), failureRules(), moduleRules(), chainRules(),
+		bodyRules(), timeRules(), routeRules(), clusterRules(), endpointRules(), breakerRules(),
+		stateRules(), knowledgeRules(), fleetRules())
 }
 
 // eachChain calls visit for every chain with the filter in it.

@@ -49,6 +49,9 @@ func (b *bodies) model(path string, m *spec.Model, state bool) {
 	if m.Sampling != nil {
 		b.add(path+".sampling", "no sampling", "sampling parameters stand in the body")
 	}
+	if m.InputIDs != nil {
+		b.add(path+".input_ids", "no input_ids", "token ids are written into the body")
+	}
 	if state && bounded(m) && m.Tokens != spec.TokensEstimate {
 		b.add(path+".tokens", `"tokens": "estimate", which goes by content-length`, "the tokens of a prompt are counted")
 	}

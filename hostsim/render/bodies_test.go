@@ -37,6 +37,7 @@ func TestHeaderOnly(t *testing.T) {
 		{"hash of a header", workers, bucket(`{"type": "consistent_hash", "key": "session"}`, ""), nil},
 		{"sampling", workers, `"sampling": {"override": {"n": 1}},` + bucket(random, ""), []string{"models.m.sampling"}},
 		{"keys in bodies", workers + `"session": {"body_fields": ["user"]},`, bucket(`{"type": "consistent_hash", "key": "session"}`, ""), []string{"session.body_fields"}},
+		{"token ids", state, `"input_ids": {},` + bucket(random, ""), []string{"models.m.input_ids"}},
 		{"aborts", state + `"abort": {"cluster": "e"},`, bucket(random, ""), []string{"abort"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/pointsman/pointsman/hostsim"
 	"github.com/pointsman/pointsman/hostsim/traffic"
@@ -13,12 +14,14 @@ type exchange struct {
 	party      *traffic.Party
 	request    traffic.Request
 	connection int
+	began      time.Time
 	out        hostsim.Recorder
 	stream     *hostsim.Stream
 }
 
 // open hands the request to the filter of its connection.
 func (x *exchange) open() {
+	x.began = x.run.Clock.Now()
 	x.stream = x.run.filters[x.connection%len(x.run.filters)].NewStream(&x.out, hostsim.StreamOptions{})
 	x.stream.RequestHeaders(hostsim.NewHeaders(
 		[2]string{":method", "POST"}, [2]string{":path", "/v1/chat/completions"}, [2]string{":authority", "simulated"},
@@ -54,6 +57,7 @@ func (x *exchange) sent() bool {
 
 // answer brings the engine's answer back.
 func (x *exchange) answer() {
+	x.run.times = append(x.run.times, x.run.Clock.Now().Sub(x.began))
 	x.stream.ResponseHeaders(hostsim.NewHeaders([2]string{":status", "200"}), false)
 	x.stream.ResponseData([]byte("{}"), true)
 	x.over()

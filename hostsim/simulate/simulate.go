@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/pointsman/pointsman/core"
@@ -49,7 +50,8 @@ type Result struct {
 	HitRate  float64 // characters cached of all characters
 	Busiest  float64 // requests of the busiest engine by the mean of all
 	Took     time.Duration
-	Engines  []int // requests of each
+	Median   time.Duration // from a request to its answer
+	Engines  []int         // requests of each
 }
 
 // PerSecond is the throughput.
@@ -107,6 +109,7 @@ type run struct {
 	free      []int // connections
 	held      []*exchange
 	failed    int
+	times     []time.Duration // of the answers
 }
 
 func (r *run) close() {
@@ -176,6 +179,10 @@ func (r *run) result(took time.Duration) *Result {
 		out.Requests += e.requests
 		out.Engines = append(out.Engines, e.requests)
 		chars, hits, busiest = chars+e.chars, hits+e.hits, max(busiest, e.requests)
+	}
+	if n := len(r.times); n > 0 {
+		slices.Sort(r.times)
+		out.Median = r.times[n/2]
 	}
 	if out.Requests > 0 {
 		out.HitRate = float64(hits) / float64(chars)

@@ -158,9 +158,7 @@ func (c *Config) validateHTTPDiscovery(p *Problems) {
 
 func (k *KubernetesDiscovery) validate(path string, p *Problems) {
 	if !k.Enabled {
-		rest := *k
-		rest.Services = nil
-		if len(k.Services) > 0 || rest.Kubeconfig+rest.Namespace+rest.Selector+rest.PrefillSelector+rest.DecodeSelector+rest.Port != "" {
+		if len(k.Services) > 0 || k.Kubeconfig+k.Namespace+k.Selector+k.PrefillSelector+k.DecodeSelector+k.Port != "" {
 			p.add(path+".enabled", "false, so the other settings have no effect; write true or remove them")
 		}
 		return

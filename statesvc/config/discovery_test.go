@@ -72,13 +72,13 @@ func TestParseRoster(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, list)
 	for text, want := range map[string]string{
-		"":                       "the file is empty; write workers: [] for no workers",
-		"workers:":               "workers: missing; write workers: [] for no workers",
-		"[1]":                    "the file must be a mapping with the key workers",
-		"workers: [{address: a":  "not valid YAML",
-		"workers: 3":             "workers: want a list, got 3",
-		"worker: []":             "did you mean workers?",
-		"workers: [{addres: x}]": "workers[0].addres: unknown key; did you mean address?",
+		"":                      "the file is empty; write workers: [] for no workers",
+		"workers:":              "workers: missing; write workers: [] for no workers",
+		"[1]":                   "the file must be a mapping with the key workers",
+		"workers: [{address: a": "not valid YAML",
+		"workers: 3":            "workers: want a list, got 3",
+		"worker: []":            "did you mean workers?",
+		"workers: [{rolle: x}]": "workers[0].rolle: unknown key; did you mean role?",
 		"workers: [{address: 'a:1', id: x}, {address: 'a:1', id: x}]": `2 problems:
   workers[1].address: "a:1" is also the address of workers[0]; remove one or change it
   workers[1].id: "x" is also the id of workers[0]; remove one or change it`,

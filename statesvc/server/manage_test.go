@@ -79,7 +79,7 @@ func TestManage_badOrders(t *testing.T) {
 	}{
 		"form":           {method: http.MethodPost, path: "/v1/workers", body: "address=x", kind: "application/x-www-form-urlencoded", status: 415, want: "send content-type application/json"},
 		"not JSON":       {method: http.MethodPost, path: "/v1/workers", body: "{", status: 400, want: "not valid YAML"},
-		"every problem":  {method: http.MethodPost, path: "/v1/workers", body: `{"addres":"x","role":"both"}`, status: 400, want: `3 problems:\n  addres: unknown key; did you mean address?`},
+		"every problem":  {method: http.MethodPost, path: "/v1/workers", body: `{"rolle":"x","role":"both"}`, status: 400, want: `3 problems:\n  rolle: unknown key; did you mean role?`},
 		"too large":      {method: http.MethodPost, path: "/v1/workers", body: string(make([]byte, 5000)), status: 413, want: "larger than 4096 bytes"},
 		"no id":          {method: http.MethodDelete, path: "/v1/workers/", status: 400, want: "no worker's id"},
 		"bad escape":     {method: http.MethodPost, path: "/v1/workers//drain", status: 400, want: "no worker's id"},

@@ -1,8 +1,8 @@
 // Package cached runs engines whose prefix caches matter: few slots, prefill that takes
 // the longer the less of a prompt is cached, caches that forget, KV events over ZMQ
 // and an answer to /tokenize. They are those of the session benchmark of the peers
-// (200 chats before 8 engines), made of the fake engines of hostsim/fakes with the
-// vocabulary of a real model.
+// (200 chats before 8 engines), made of the fake engines of hostsim/fakes, most
+// with the vocabulary of a real model.
 package cached
 
 import (
@@ -21,8 +21,10 @@ type Config struct {
 	Fixed   time.Duration // to an answer, however much is cached
 	PerKilo time.Duration // more for each 1,000 characters that are not cached
 	Chars   int           // characters that a cache holds
-	// Tokenizer is the folder of the model's tokenizer.
+	// Tokenizer is the folder of the model's tokenizer; empty is the word count of
+	// hostsim/fakes, which costs the engines less.
 	Tokenizer string
+	Words     bool // no tokenizer is wanted
 }
 
 // Flag is the flag that hands a Config to a process of engines.
@@ -34,9 +36,9 @@ func Sessions(engines, chars int) Config {
 }
 
 // Hot are those of its one hot prompt: it takes them the same time whether they have it
-// cached or not, so that nothing but balance counts.
+// cached or not, so that nothing but balance counts, and they count words.
 func Hot(engines int) Config {
-	return Config{Engines: engines, Slots: 4, Fixed: 50 * time.Millisecond, Chars: 1_500_000}
+	return Config{Engines: engines, Slots: 4, Fixed: 50 * time.Millisecond, Chars: 1_500_000, Words: true}
 }
 
 // Instant are engines that answer at once, so that nothing but the way there counts.
@@ -60,23 +62,30 @@ func Start(argument string) (*Server, error) {
 	if err := json.Unmarshal([]byte(argument), &c); err != nil {
 		return nil, fmt.Errorf("%s: %w", Flag, err)
 	}
-	v, err := openVocabulary(c.Tokenizer)
+	v, err := c.vocabulary()
 	if err != nil {
 		return nil, err
 	}
 	perToken := v.charsPerToken()
 	blocks := int(float64(c.Chars) / perToken / blockTokens)
 	fleet, err := fakes.StartFleet(fakes.Replicate(fakes.Config{
-		Models: []string{engine.Model}, Dialect: fakes.VLLM, Slots: c.Slots, ChatTokens: v.tokens,
+		Models: []string{engine.Model}, Dialect: fakes.VLLM, Slots: c.Slots, ChatTokens: v.chatTokens(),
 		PrefillBase: c.Fixed, PrefillPerToken: time.Duration(float64(c.PerKilo) * perToken / 1000),
 		BlockSize: blockTokens, KVBlocks: blocks, MaxModelLen: min(longest, blocks*blockTokens),
 		KV: &fakes.KVConfig{Publish: true}, RecordedEntries: -1,
 	}, c.Engines)...)
 	if err != nil {
-		v.model.Close()
+		v.close()
 		return nil, err
 	}
 	return &Server{fleet, v}, nil
+}
+
+func (c Config) vocabulary() (*vocabulary, error) {
+	if c.Words {
+		return nil, nil //nolint:nilnil // a nil vocabulary counts words
+	}
+	return openVocabulary(c.Tokenizer)
 }
 
 // Server is running engines.
@@ -96,5 +105,5 @@ func (s *Server) Addrs() (addrs []string) {
 // Stop ends all engines.
 func (s *Server) Stop() {
 	s.fleet.StopAll()
-	s.vocabulary.model.Close()
+	s.vocabulary.close()
 }

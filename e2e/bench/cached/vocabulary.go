@@ -12,7 +12,7 @@ import (
 )
 
 // vocabulary turns chats into tokens as a real model does. All engines share it, and
-// what it remembers of growing chats.
+// what it remembers of growing chats. A nil one counts words.
 type vocabulary struct{ model *tokenize.Model }
 
 func openVocabulary(dir string) (*vocabulary, error) {
@@ -23,6 +23,20 @@ func openVocabulary(dir string) (*vocabulary, error) {
 	}
 	v := &vocabulary{tokenize.New(tokenize.Options{Name: engine.Model, Local: local, API: render.VLLM, Trust: true, SampleEvery: -1})}
 	return v, nil
+}
+
+// chatTokens is fakes.Config.ChatTokens.
+func (v *vocabulary) chatTokens() func(messages string) []uint32 {
+	if v == nil {
+		return nil
+	}
+	return v.tokens
+}
+
+func (v *vocabulary) close() {
+	if v != nil {
+		v.model.Close()
+	}
 }
 
 // tokens are those of a chat's messages, nil where it is no chat.
@@ -36,6 +50,10 @@ func (v *vocabulary) tokens(messages string) []uint32 {
 
 // charsPerToken is that of the workloads' words.
 func (v *vocabulary) charsPerToken() float64 {
+	const ofWords = 3.62
+	if v == nil {
+		return ofWords
+	}
 	_, r, _ := traffic.SessionChats(engine.Model, 0).Start().Next()
 	t, err := v.model.Tokens(context.Background(), chat.DialectChat, string(r.Body))
 	if err != nil || len(t.IDs) == 0 {

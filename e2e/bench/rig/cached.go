@@ -12,8 +12,14 @@ import (
 
 // StartCached runs engines with prefix caches in one process.
 func (r *Rig) StartCached(c cached.Config) (*Engines, error) {
-	c.Tokenizer = r.parts.Tokenizer
-	return r.startEngines(c.Tokenizer, cached.Flag, c.Argument())
+	if !c.Words {
+		c.Tokenizer = r.parts.Tokenizer
+	}
+	e, err := r.startEngines(cached.Flag, c.Argument())
+	if err == nil {
+		e.tokenizer = c.Tokenizer
+	}
+	return e, err
 }
 
 // Caches is what engines have done since they started.

@@ -82,18 +82,21 @@ func (t *Target) Output() string { return t.proxy.Output() }
 
 // Engines are running engines.
 type Engines struct {
-	Addrs []string
-	PID   int
-	// tokenizer is the folder of their model's.
-	tokenizer string
+	Addrs     []string
+	PID       int
+	tokenizer string // folder of their model's; empty for none: they are asked
 }
 
 // StartEngines runs n engines in one process.
 func (r *Rig) StartEngines(n int, interval time.Duration) (*Engines, error) {
-	return r.startEngines(r.parts.Tokenizer, "--count", strconv.Itoa(n), "--interval", interval.String())
+	e, err := r.startEngines("--count", strconv.Itoa(n), "--interval", interval.String())
+	if err == nil {
+		e.tokenizer = r.parts.Tokenizer
+	}
+	return e, err
 }
 
-func (r *Rig) startEngines(tokenizer string, flags ...string) (*Engines, error) {
+func (r *Rig) startEngines(flags ...string) (*Engines, error) {
 	argv := slices.Concat(r.parts.Engines, flags)
 	p, out, err := proc.StartPiped("engines", argv[0], argv[1:], nil)
 	if err != nil {
@@ -105,7 +108,7 @@ func (r *Rig) startEngines(tokenizer string, flags ...string) (*Engines, error) 
 	if err := json.NewDecoder(out).Decode(&hello); err != nil {
 		return nil, fmt.Errorf("engines: %w: %s", err, p.Output())
 	}
-	return &Engines{Addrs: hello.Addrs, PID: p.PID(), tokenizer: tokenizer}, nil
+	return &Engines{Addrs: hello.Addrs, PID: p.PID()}, nil
 }
 
 // start runs a proxy and waits until it serves.

@@ -24,7 +24,9 @@ func (r *Rig) startState(engines *Engines, prompts bool) (addr string, p *proc.P
 	switch {
 	case !prompts:
 		b.WriteString("kv: {enabled: false}\n")
-	case engines.tokenizer != "":
+	case engines.tokenizer == "":
+		b.WriteString("tokenize: {ask_engines: true}\n")
+	default:
 		fmt.Fprintf(&b, "tokenize: {models: {%s: {dir: %q, engine: vllm, trust: true}}}\n", engine.Model, engines.tokenizer)
 	}
 	path, err := r.file("state.yaml", []byte(b.String()))

@@ -22,20 +22,21 @@ func someJudged() []uint64 { return judged()[:3] }
 // medians runs a command's simulation with a few seeds.
 func medians(t *testing.T, module *hostsim.Module, c *simulateCmd, policy string, seeds []uint64) (m simulate.Result, perSecond float64) {
 	t.Helper()
-	var hits, busiest, rates []float64
+	var hits, busiest, rates, times []float64
 	for _, seed := range seeds {
 		r, err := c.simulation(policy, seed).run(t.Context(), module)
 		require.NoError(t, err)
 		require.Zero(t, r.Failed)
 		hits, busiest, rates = append(hits, r.HitRate), append(busiest, r.Busiest), append(rates, r.PerSecond())
+		times = append(times, float64(r.Median.Milliseconds()))
 	}
-	for _, list := range [][]float64{hits, busiest, rates} {
+	for _, list := range [][]float64{hits, busiest, rates, times} {
 		slices.Sort(list)
 	}
 	n := len(seeds)
 	m = simulate.Result{HitRate: hits[n/2], Busiest: busiest[n/2]}
-	t.Logf("%-7s %-13s cache %7d, %d contexts: hit rate %.3f (%.3f to %.3f), busiest/mean %.2f (%.2f to %.2f), %.0f requests/s",
-		c.Workload, policy, c.Cache, c.Contexts, m.HitRate, hits[0], hits[n-1], m.Busiest, busiest[0], busiest[n-1], rates[n/2])
+	t.Logf("%-7s %-13s cache %7d, %d contexts: hit rate %.3f (%.3f to %.3f), busiest/mean %.2f (%.2f to %.2f), %.0f requests/s, p50 %.0f ms",
+		c.Workload, policy, c.Cache, c.Contexts, m.HitRate, hits[0], hits[n-1], m.Busiest, busiest[0], busiest[n-1], rates[n/2], times[n/2])
 	return m, rates[n/2]
 }
 

@@ -27,7 +27,9 @@ on stderr with its path, the reason and what to use instead, and nothing is writ
 Examples:
   hostsim render envoy --config filter.json --state 10.0.0.5:9090 --engine 10.0.0.7:8000 --engine 10.0.0.8:8000
   hostsim render envoy --config filter.json --state statesvc:9090 -o manifests --envoy-version 1.40
-  hostsim render istio --config filter.json --state statesvc.llm.svc:9090 --engine engines.llm.svc:8000 --wasm /var/lib/pointsman/filter.wasm`
+  hostsim render istio --config filter.json --state statesvc.llm.svc:9090 --engine engines.llm.svc:8000 --wasm /var/lib/pointsman/filter.wasm
+  hostsim render envoy-gateway --config filter.json --engine-service engines:8000 --wasm-url oci://registry.example/pointsman:1.0 -o manifests
+  hostsim render kubernetes --config filter.json --image registry.example/pointsman/statesvc:1.0 -o manifests`
 }
 
 // renderFlags are the flags of every target.

@@ -29,7 +29,7 @@ type simulateCmd struct {
 // Help gives examples.
 func (simulateCmd) Help() string {
 	return `Runs a workload through filter.wasm against model engines, on a virtual clock, and prints how much of the prompts the
-engines had cached, how evenly they were used and how many requests a second they answered. The session workload and the
+engines had cached, how evenly they were used, how many requests a second they answered and how fast. The session workload and the
 engines are those of the benchmark of the peers: 2 slots, 5 ms and 4 ms for each 1,000 characters not cached.
 
 Examples:
@@ -53,14 +53,15 @@ func (c *simulateCmd) Run(ctx context.Context, con console) error {
 	}
 	defer func() { _ = module.Close(ctx) }()
 	table := tabwriter.NewWriter(con.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "policy\tseed\trequests\thit rate\tbusiest/mean\treq/s\tfailed")
+	fmt.Fprintln(table, "policy\tseed\trequests\thit rate\tbusiest/mean\treq/s\tp50 ms\tfailed")
 	for _, policy := range c.Policy {
 		for seed := range uint64(c.Seeds) {
 			result, err := c.simulation(policy, seed+1).run(ctx, module)
 			if err != nil {
 				return fmt.Errorf("%s: %w", policy, err)
 			}
-			fmt.Fprintf(table, "%s\t%d\t%d\t%.3f\t%.2f\t%.0f\t%d\n", policy, seed+1, result.Requests, result.HitRate, result.Busiest, result.PerSecond(), result.Failed)
+			fmt.Fprintf(table, "%s\t%d\t%d\t%.3f\t%.2f\t%.0f\t%d\t%d\n",
+				policy, seed+1, result.Requests, result.HitRate, result.Busiest, result.PerSecond(), result.Median.Milliseconds(), result.Failed)
 		}
 	}
 	return table.Flush()

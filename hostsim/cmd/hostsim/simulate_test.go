@@ -45,20 +45,22 @@ func simulated(t *testing.T) *hostsim.Module {
 
 func TestSimulate_repeats_itself(t *testing.T) {
 	module := simulated(t)
-	s := func() *simulate.Result {
-		r, err := sessions(800_000, 4).simulation("history", 7).run(t.Context(), module)
-		require.NoError(t, err)
-		return r
+	for _, policy := range []string{"history", "local"} {
+		s := func() *simulate.Result {
+			r, err := sessions(800_000, 4).simulation(policy, 7).run(t.Context(), module)
+			require.NoError(t, err)
+			return r
+		}
+		first, second := s(), s()
+		require.Equal(t, first, second, policy)
 	}
-	first, second := s(), s()
-	require.Equal(t, first, second)
 }
 
 func TestSimulate_prints_a_table(t *testing.T) {
 	var out, err bytes.Buffer
 	code := doMain(t.Context(), []string{"simulate", "--filter", filter.Module(t), "--workload", "hot", "--policy", "round_robin,local"}, &out, &err)
 	require.Equal(t, exitGood, code, err.String())
-	require.Regexp(t, `^policy +seed +requests +hit rate +busiest/mean +req/s +failed\nround_robin +1 +1500 .*\nlocal +1 +1500 .*\n$`, out.String())
+	require.Regexp(t, `^policy +seed +requests +hit rate +busiest/mean +req/s +p50 ms +failed\nround_robin +1 +1500 .*\nlocal +1 +1500 .*\n$`, out.String())
 
 	for _, args := range [][]string{{"--policy", "magic"}, {"--engines", "0"}, {"--workload", "magic"}} {
 		code = doMain(t.Context(), append([]string{"simulate", "--filter", filter.Module(t)}, args...), &out, &err)

@@ -45,7 +45,9 @@ func (s simulation) run(ctx context.Context, module *hostsim.Module) (*simulate.
 	return simulate.Setup{
 		Module: module, Clock: clock, Contexts: s.contexts, Engines: s.engines, Engine: s.engine,
 		Connections: connections, Workload: s.workload, Service: newSimulatedState(clock, s.engines), Seed: s.seed,
-		Config: fmt.Appendf(nil, `{"version": 1, "state": {"cluster": "state"}, "models": {%q: {"buckets": [
+		// The service's answers take a virtual millisecond. It watches the caller's
+		// deadline on the machine's clock, which must not decide anything.
+		Config: fmt.Appendf(nil, `{"version": 1, "state": {"cluster": "state", "observe_timeout_ms": 10000, "bind_timeout_ms": 10000}, "models": {%q: {"buckets": [
 			{"id": "all", "groups": {"plain": {"policy": %s}}}]}}}`, simulatedModel, policy),
 	}.Run(ctx)
 }

@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/base64"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,19 +19,20 @@ func scalarFault(at tree.At, kind protoreflect.Kind) string {
 	scalar, number := at.Node.Text, at.Node.Kind == tree.Number || at.Node.Kind == tree.String
 	_, notFloat := strconv.ParseFloat(scalar, 64)
 	whole, isWhole := at.Uint()
+	is := func(kinds ...protoreflect.Kind) bool { return slices.Contains(kinds, kind) }
 	switch {
-	case kind == protoreflect.BoolKind:
+	case is(protoreflect.BoolKind):
 		return unless(at.Node.Kind == tree.Bool, "true or false")
-	case kind == protoreflect.StringKind:
+	case is(protoreflect.StringKind):
 		return unless(at.Node.Kind == tree.String, "a text: put it in quotes")
-	case kind == protoreflect.BytesKind:
+	case is(protoreflect.BytesKind):
 		_, err := base64.StdEncoding.DecodeString(scalar)
 		return unless(at.Node.Kind == tree.String && err == nil, "base64")
-	case kind == protoreflect.FloatKind || kind == protoreflect.DoubleKind:
+	case is(protoreflect.FloatKind, protoreflect.DoubleKind):
 		return unless(number && notFloat == nil, "a number")
-	case kind == protoreflect.Uint32Kind || kind == protoreflect.Fixed32Kind:
+	case is(protoreflect.Uint32Kind, protoreflect.Fixed32Kind):
 		return unless(number && isWhole && whole <= math.MaxUint32, "a whole number from 0 to 4294967295")
-	case kind == protoreflect.Uint64Kind || kind == protoreflect.Fixed64Kind:
+	case is(protoreflect.Uint64Kind, protoreflect.Fixed64Kind):
 		return unless(number && isWhole, "a whole number, zero or more")
 	}
 	f, err := strconv.ParseFloat(scalar, 64)

@@ -20,7 +20,7 @@ type jsonReader struct {
 
 func readJSON(data []byte) ([]Document, error) {
 	if len(data) > MaxJSON {
-		return nil, fmt.Errorf("is %d bytes of JSON; doctor reads up to %d: dump less, as /config_dump?resource=dynamic_active_clusters does", len(data), MaxJSON)
+		return nil, fmt.Errorf("is more than %d bytes of JSON, which is what doctor reads; dump less, as /config_dump?resource=dynamic_active_clusters does", MaxJSON)
 	}
 	r := &jsonReader{data: data, dec: json.NewDecoder(bytes.NewReader(data)), line: 1}
 	r.dec.UseNumber()
@@ -101,7 +101,7 @@ func (r *jsonReader) list(n *Node, path string, depth int) error {
 
 func (r *jsonReader) object(n *Node, path string, depth int) error {
 	n.Kind = Map
-	index := map[string]bool{}
+	var keys keySet
 	for r.dec.More() {
 		token, err := r.dec.Token()
 		if err != nil {
@@ -113,7 +113,7 @@ func (r *jsonReader) object(n *Node, path string, depth int) error {
 		if err != nil {
 			return err
 		}
-		r.put(n, path, key, line, value, index)
+		r.put(n, path, key, line, value, &keys)
 	}
 	_, err := r.dec.Token()
 	return err

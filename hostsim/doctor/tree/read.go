@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -12,7 +13,7 @@ import (
 const (
 	MaxJSON  = 32 << 20 // bytes
 	MaxYAML  = 4 << 20  // bytes; YAML takes some twenty times its size in memory
-	maxNodes = 2_000_000
+	maxNodes = 1_000_000
 	maxDepth = 200
 	// maxAliased bounds the values that aliases stand for: few documents have any.
 	maxAliased = 100_000
@@ -81,13 +82,33 @@ func (r *reader) take(line, depth int) error {
 }
 
 // put adds a key to a mapping, or notes that it stands twice.
-func (r *reader) put(n *Node, path, key string, line int, value *Node, index map[string]bool) {
-	if index[key] {
+func (r *reader) put(n *Node, path, key string, line int, value *Node, keys *keySet) {
+	if !keys.add(n, key) {
 		r.duplicates = append(r.duplicates, At{Path: Join(path, key), Line: line, Node: value})
 		return
 	}
-	index[key] = true
 	n.Fields = append(n.Fields, Field{Key: key, Line: line, Value: value})
+}
+
+// keySet tells which keys a mapping has. Most have few, and looking at each is cheaper
+// than a table.
+type keySet struct{ table map[string]bool }
+
+// add reports whether a key is new to a mapping whose keys went through the set.
+func (k *keySet) add(n *Node, key string) bool {
+	const few = 16
+	if k.table == nil && len(n.Fields) < few {
+		return !slices.ContainsFunc(n.Fields, func(f Field) bool { return f.Key == key })
+	}
+	if k.table == nil {
+		k.table = map[string]bool{}
+		for _, f := range n.Fields {
+			k.table[f.Key] = true
+		}
+	}
+	known := k.table[key]
+	k.table[key] = true
+	return !known
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

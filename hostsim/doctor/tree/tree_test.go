@@ -1,6 +1,7 @@
 package tree_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -89,6 +90,20 @@ func TestRead_duplicates(t *testing.T) {
 		require.Equal(t, "a.b", documents[0].Duplicates[0].Path)
 		require.Equal(t, 3, documents[0].Duplicates[0].Line)
 		require.JSONEq(t, `{"a":{"b":1}}`, string(documents[0].Root.JSON()))
+	}
+}
+
+// A key that stands twice is found among few and among many.
+func TestRead_duplicates_among_many(t *testing.T) {
+	for n := range 40 {
+		text := "{"
+		for i := range n + 1 {
+			text += fmt.Sprintf("\"k%d\": %d, ", i, i)
+		}
+		documents, err := tree.Read([]byte(text + `"k0": 1}`))
+		require.NoError(t, err)
+		require.Len(t, documents[0].Duplicates, 1)
+		require.Len(t, documents[0].Root.Fields, n+1)
 	}
 }
 

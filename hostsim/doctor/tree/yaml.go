@@ -13,7 +13,7 @@ import (
 
 func readYAML(data []byte) ([]Document, error) {
 	if len(data) > MaxYAML {
-		return nil, fmt.Errorf("is %d bytes of YAML; doctor reads up to %d: split it", len(data), MaxYAML)
+		return nil, fmt.Errorf("is more than %d bytes of YAML, which is what doctor reads; split it", MaxYAML)
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var documents []Document
@@ -84,7 +84,7 @@ func (r *yamlReader) list(y *yaml.Node, path string, depth int) (*Node, error) {
 }
 
 func (r *yamlReader) mapping(n *Node, y *yaml.Node, path string, depth int) error {
-	index := map[string]bool{}
+	var keys keySet
 	var merged []*yaml.Node
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key, value := y.Content[i], y.Content[i+1]
@@ -99,10 +99,10 @@ func (r *yamlReader) mapping(n *Node, y *yaml.Node, path string, depth int) erro
 		if err != nil {
 			return err
 		}
-		r.put(n, path, key.Value, key.Line, v, index)
+		r.put(n, path, key.Value, key.Line, v, &keys)
 	}
 	for _, m := range merged {
-		if err := r.merge(n, m, path, depth, index); err != nil {
+		if err := r.merge(n, m, path, depth, &keys); err != nil {
 			return err
 		}
 	}
@@ -110,15 +110,14 @@ func (r *yamlReader) mapping(n *Node, y *yaml.Node, path string, depth int) erro
 }
 
 // merge adds the keys of a merge key (<<) that the mapping does not have itself.
-func (r *yamlReader) merge(n *Node, y *yaml.Node, path string, depth int, index map[string]bool) error {
+func (r *yamlReader) merge(n *Node, y *yaml.Node, path string, depth int, keys *keySet) error {
 	v, err := r.value(y, path, depth+1)
 	if err != nil {
 		return err
 	}
 	for _, source := range append([]*Node{v}, v.Items...) {
 		for _, f := range source.Fields {
-			if !index[f.Key] {
-				index[f.Key] = true
+			if keys.add(n, f.Key) {
 				n.Fields = append(n.Fields, f)
 			}
 		}

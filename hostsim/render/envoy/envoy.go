@@ -34,6 +34,7 @@ type bootstrap struct {
 	Retry          bool
 	State          *cluster // nil without a state service
 	Cluster        string   // of the engines
+	Header         string   // that names the engine
 	Engines        cluster  // override_host: the engines; original_dst: for paths that are not routed
 }
 

@@ -30,6 +30,7 @@ const named = `{
   "body_timeout_ms": 1500000,
   "state": {"cluster": "llm: state", "token_env": "STATE_TOKEN"},
   "abort": {"cluster": "llm-engines"},
+  "endpoint_header": "x-gateway-destination-endpoint",
   "models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "random"}}}}]}}
 }`
 
@@ -80,6 +81,10 @@ func TestRender_golden(t *testing.T) {
 	}
 }
 
+func refusal(path, reason, instead string) render.Refusal {
+	return render.Refusal{Path: path, Reason: reason, Instead: instead}
+}
+
 // All refusals of an input come at once, each with its path, the reason and what to
 // write instead.
 func TestRender_refuses(t *testing.T) {
@@ -96,31 +101,31 @@ func TestRender_refuses(t *testing.T) {
 		want         render.Refusals
 	}{
 		{"everything", plain, render.Options{EnvoyVersion: "1.34.9"}, render.Refusals{
-			{"--envoy-version", "Envoy 1.34.9 cannot hold a request's headers until its body is known: allow_on_headers_stop_iteration came with 1.35", "1.35 or later"},
-			{"--listen", `"" is not host:port`, "an address like 10.0.0.7:8000"},
-			{"--admin", `"" is not host:port`, "an address like 10.0.0.7:8000"},
-			{"--wasm", "is empty", "--wasm /etc/envoy/filter.wasm"},
-			{"state.cluster", "nothing says where the state service is", "--state HOST:PORT"},
-			{"endpoint_mode", "is override_host: Envoy takes only engines that it knows, and none is given", `--engine HOST:PORT for each engine, or "endpoint_mode": "original_dst"`},
+			refusal("--envoy-version", "Envoy 1.34.9 cannot hold a request's headers until its body is known: allow_on_headers_stop_iteration came with 1.35", "1.35 or later"),
+			refusal("--listen", `"" is not host:port`, "an address like 10.0.0.7:8000"),
+			refusal("--admin", `"" is not host:port`, "an address like 10.0.0.7:8000"),
+			refusal("--wasm", "is empty", "--wasm /etc/envoy/filter.wasm"),
+			refusal("state.cluster", "nothing says where the state service is", "--state HOST:PORT"),
+			refusal("endpoint_mode", "is override_host: Envoy takes only engines that it knows, and none is given", `--engine HOST:PORT for each engine, or "endpoint_mode": "original_dst"`),
 		}},
 		{"versions", plain, with(func(o *render.Options) { o.EnvoyVersion = "2.0" }), render.Refusals{
-			{"--envoy-version", `"2.0" is no version of Envoy 1`, "a version like 1.36 or 1.40.0"},
+			refusal("--envoy-version", `"2.0" is no version of Envoy 1`, "a version like 1.36 or 1.40.0"),
 		}},
 		{"a state service for nobody", static, with(func(o *render.Options) { o.Engines = nil }), render.Refusals{
-			{"--state", "the configuration has no state service", `"state": {"cluster": "pointsman_state"} in the configuration, or no --state`},
+			refusal("--state", "the configuration has no state service", `"state": {"cluster": "pointsman_state"} in the configuration, or no --state`),
 		}},
 		{"addresses", plain, with(func(o *render.Options) {
 			o.Listen, o.Engines = "localhost:80", []string{"http://10.0.0.7:8000", "10.0.0.7:8000", "10.0.0.7:8000"}
 		}), render.Refusals{
-			{"--listen", `"localhost:80" is a name, and proxies listen on IP addresses`, "an address like 0.0.0.0:8080"},
-			{"--engine", `"http://10.0.0.7:8000" is not host:port`, "an address like 10.0.0.7:8000"},
-			{"--engine", "10.0.0.7:8000 stands twice", "each engine once"},
+			refusal("--listen", `"localhost:80" is a name, and proxies listen on IP addresses`, "an address like 0.0.0.0:8080"),
+			refusal("--engine", `"http://10.0.0.7:8000" is not host:port`, "an address like 10.0.0.7:8000"),
+			refusal("--engine", "10.0.0.7:8000 stands twice", "each engine once"),
 		}},
 		{"one name for two clusters", `{"version": 1, "state": {"cluster": "x"}, "abort": {"cluster": "x"}` + plain[len(`{"version": 1, "state": {"cluster": "pointsman_state"}`):], options(), render.Refusals{
-			{"abort.cluster", `"x" is the state service's cluster`, `"abort": {"cluster": "engines"}`},
+			refusal("abort.cluster", `"x" is the state service's cluster`, `"abort": {"cluster": "engines"}`),
 		}},
 		{"a name of the bootstrap's own", `{"version": 1, "state": {"cluster": "engines"}` + plain[len(`{"version": 1, "state": {"cluster": "pointsman_state"}`):], options(), render.Refusals{
-			{"state.cluster", `"engines" is what the bootstrap calls its engines`, "another name"},
+			refusal("state.cluster", `"engines" is what the bootstrap calls its engines`, "another name"),
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -20,6 +20,7 @@ func read(in *render.Input) (*bootstrap, error) {
 	b := &bootstrap{
 		Filter: string(in.Text), Wasm: o.Wasm.Path, Labels: labels(), Paths: c.Paths, Retry: c.TransportRetry,
 		OriginalDst: c.EndpointMode == spec.EndpointOriginalDst, Cluster: engines,
+		Header: c.EndpointHeader,
 	}
 	if c.Abort != nil {
 		b.Cluster = c.Abort.Cluster

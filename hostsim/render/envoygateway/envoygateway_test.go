@@ -23,7 +23,7 @@ func TestShipped(t *testing.T) {
 	const folder = "../../../configs/"
 	text, err := os.ReadFile(folder + "filter/cache-aware.json")
 	require.NoError(t, err)
-	in, err := render.Read(text, render.Options{EngineService: "engines:8000", Wasm: render.Wasm{URL: "oci://registry.example/pointsman:1.0"}})
+	in, err := render.Read(text, render.Options{EngineService: "engines:8000", Wasm: render.Wasm{URL: "oci://registry.example/pointsman@sha256:" + strings.Repeat("0", 64)}})
 	require.NoError(t, err)
 	files, err := envoygateway.Render(in)
 	require.NoError(t, err)

@@ -1,9 +1,6 @@
 package envoygateway
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"net/netip"
 	"regexp"
 	"strings"
@@ -63,7 +60,7 @@ func read(in *render.Input) (*manifests, error) {
 
 // engines finds the engines that Envoy is to know.
 func (m *manifests) engines(in *render.Input, refused *render.Refusals) {
-	list, flag := in.Options.Engines, "--engine"
+	list := in.Options.Engines
 	if service := in.Options.EngineService; service != "" {
 		if len(list) > 0 {
 			refused.Add("--engine-service", "one of them", "and --engine say where the engines are")
@@ -75,45 +72,30 @@ func (m *manifests) engines(in *render.Input, refused *render.Refusals) {
 		m.Service = at
 		return
 	}
-	if len(list) == 0 {
-		flag = "workers"
-		for _, w := range in.Filter.Workers {
-			list = append(list, w.Address)
-		}
-	}
-	if len(list) == 0 {
+	m.Engines = in.EngineList(refused)
+	if len(m.Engines) == 0 && len(list)+len(in.Filter.Workers) == 0 {
 		refused.Add("--engine-service", "--engine-service NAME:PORT, or --engine IP:PORT for each engine", "nothing says where the engines are")
 	}
-	for _, text := range list {
-		at, err := render.ParseAddress(text)
+	for _, at := range m.Engines {
+		ip, err := netip.ParseAddr(at.Host)
 		switch {
 		case err != nil:
-			refused.Add(flag, "an address like 10.0.0.7:8000", "%q %v", text, err)
-		case !at.Literal():
-			refused.Add(flag, "--engine-service NAME:PORT", "%q is a name; the filter names engines by addresses, and endpoints of one cluster are either all names or none", text)
+			refused.Add("--engine", "--engine-service NAME:PORT", "%q is a name; the filter names engines by addresses, and endpoints of one cluster are either all names or none", at)
+		case ip.IsLoopback():
+			refused.Add("--engine", "the address at which pods reach it", "%q is on loopback, where Envoy Gateway takes no engine to be", at)
 		}
-		if ip, err := netip.ParseAddr(at.Host); err == nil && ip.IsLoopback() {
-			refused.Add(flag, "the address at which pods reach it", "%q is on loopback, where Envoy Gateway takes no engine to be", text)
-		}
-		m.Engines = append(m.Engines, at)
 	}
 }
 
 // state finds the state service.
 func (m *manifests) state(in *render.Input, refused *render.Refusals) {
-	c, text := in.Filter.State, in.Options.State
-	if c == nil {
-		if text != "" {
-			refused.Add("--state", `"state": {"cluster": "pointsman_state"} in the configuration, or no --state`, "the configuration has no state service")
-		}
+	c, asked := in.Filter.State, *in
+	if c != nil && asked.Options.State == "" {
+		asked.Options.State = "pointsman-state." + m.Namespace + ".svc.cluster.local:9090"
+	}
+	at, ok := asked.StateAddress(refused)
+	if !ok {
 		return
-	}
-	if text == "" {
-		text = "pointsman-state." + m.Namespace + ".svc.cluster.local:9090"
-	}
-	at, err := render.ParseAddress(text)
-	if err != nil {
-		refused.Add("--state", "an address like pointsman-state.pointsman.svc.cluster.local:9090", "%q %v", text, err)
 	}
 	m.TokenEnv = c.TokenEnv
 	m.State = &state{Name: c.Cluster, Type: "STRICT_DNS", Address: at}
@@ -146,11 +128,10 @@ func (m *manifests) wasm(w render.Wasm, refused *render.Refusals) {
 	}
 }
 
-// filter takes over the configuration. It has no tabs afterwards, which YAML does not
-// take for indentation.
+// filter takes over the configuration.
 func (m *manifests) filter(in *render.Input, refused *render.Refusals) error {
 	text := in.Text
-	if abort := in.Filter.Abort; abort != nil {
+	if in.Filter.Abort != nil {
 		var err error
 		if text, err = render.With(text, "abort.cluster", m.EngineCluster); err != nil {
 			return err
@@ -159,10 +140,6 @@ func (m *manifests) filter(in *render.Input, refused *render.Refusals) error {
 	if m.State != nil && m.State.Name == m.EngineCluster {
 		refused.Add("state.cluster", `"state": {"cluster": "pointsman_state"}`, "%q is what Envoy Gateway calls the engines", m.State.Name)
 	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, text, "", "  "); err != nil {
-		return fmt.Errorf("indent the configuration: %w", err)
-	}
-	m.Filter = out.String()
+	m.Filter = string(text)
 	return nil
 }

@@ -30,7 +30,7 @@ func read(in *render.Input) (*manifests, error) {
 	c, o := in.Filter, in.Options
 	m := &manifests{
 		Namespace: o.Namespace, HeaderOnly: o.HeaderOnly, SeveralModels: len(c.Models) > 1,
-		Retry: c.TransportRetry, Wasm: o.Wasm, BufferLimit: *c.MaxBodyBytes + bufferMargin,
+		Retry: c.TransportRetry, Header: c.EndpointHeader, Wasm: o.Wasm, BufferLimit: *c.MaxBodyBytes + bufferMargin,
 	}
 	if c.EndpointMode == spec.EndpointOriginalDst {
 		refused.Add("endpoint_mode", `"endpoint_mode": "override_host"`, "%s needs a cluster that no route of Istio's can name", c.EndpointMode)

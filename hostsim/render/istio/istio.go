@@ -27,6 +27,7 @@ type manifests struct {
 	HeaderOnly    bool
 	SeveralModels bool
 	Retry         bool
+	Header        string // that names the engine
 	Filter        string // the configuration, with Istio's names of clusters
 	TokenEnv      string
 	Wasm          render.Wasm

@@ -101,6 +101,10 @@ func TestRender_gives_the_filter_the_names_of_the_mesh(t *testing.T) {
 	require.Equal(t, spec.State{Cluster: "outbound|9090||state.pointsman.internal", Authority: "state.pointsman.internal", TokenEnv: "STATE_TOKEN"}, *cfg.State)
 }
 
+func refusal(path, reason, instead string) render.Refusal {
+	return render.Refusal{Path: path, Reason: reason, Instead: instead}
+}
+
 // What needs the prompt is refused with a plain WasmPlugin, and both ways out named.
 func TestRender_refuses(t *testing.T) {
 	headers := options()
@@ -111,32 +115,32 @@ func TestRender_refuses(t *testing.T) {
 		want         render.Refusals
 	}{
 		{"prompts by headers", whole, headers, render.Refusals{
-			{"abort", "engines are told of requests by the rid that the filter writes into their bodies, and with headers alone the filter never sees a body", "no --header-only, so that an EnvoyFilter sets the flag, or no abort"},
-			{"models.m.buckets[0].groups.plain.policy", "cache_aware goes by the prompt, and with headers alone the filter never sees a body", `no --header-only, so that an EnvoyFilter sets the flag, or "type": "session_aware" or "power_of_two"`},
+			refusal("abort", "engines are told of requests by the rid that the filter writes into their bodies, and with headers alone the filter never sees a body", "no --header-only, so that an EnvoyFilter sets the flag, or no abort"),
+			refusal("models.m.buckets[0].groups.plain.policy", "cache_aware goes by the prompt, and with headers alone the filter never sees a body", `no --header-only, so that an EnvoyFilter sets the flag, or "type": "session_aware" or "power_of_two"`),
 		}},
 		{"original_dst", strings.Replace(byHeaders, `"version": 1,`, `"version": 1, "endpoint_mode": "original_dst",`, 1), options(), render.Refusals{
-			{"endpoint_mode", "original_dst needs a cluster that no route of Istio's can name", `"endpoint_mode": "override_host"`},
+			refusal("endpoint_mode", "original_dst needs a cluster that no route of Istio's can name", `"endpoint_mode": "override_host"`),
 		}},
 		{"nothing", byHeaders, render.Options{}, render.Refusals{
-			{"--namespace", `"" is no name of a namespace`, "the namespace of the gateway's pods, like istio-system"},
-			{"--selector", "no labels say which pods are the gateway", "--selector istio=ingressgateway"},
-			{"--listen", `"" is not host:port`, "an address like 10.0.0.7:8000"},
-			{"--wasm", "there must be one place that the filter comes from", "--wasm PATH for a file in the proxy's container, or --wasm-url URL with --wasm-sha256"},
-			{"--engine", "is not given: the proxy takes only engines that it knows", "--engine NAME.NAMESPACE.svc:PORT for a Kubernetes Service, or --engine IP:PORT for each engine"},
-			{"state.cluster", "nothing says where the state service is", "--state HOST:PORT"},
+			refusal("--namespace", `"" is no name of a namespace`, "the namespace of the gateway's pods, like istio-system"),
+			refusal("--selector", "no labels say which pods are the gateway", "--selector istio=ingressgateway"),
+			refusal("--listen", `"" is not host:port`, "an address like 10.0.0.7:8000"),
+			refusal("--wasm", "there must be one place that the filter comes from", "--wasm PATH for a file in the proxy's container, or --wasm-url URL with --wasm-sha256"),
+			refusal("--engine", "is not given: the proxy takes only engines that it knows", "--engine NAME.NAMESPACE.svc:PORT for a Kubernetes Service, or --engine IP:PORT for each engine"),
+			refusal("state.cluster", "nothing says where the state service is", "--state HOST:PORT"),
 		}},
 		{"wrong values", byHeaders, render.Options{
 			Listen: "edge:80", State: "a_b:1", Engines: []string{"engines.llm.svc:8000", "10.0.0.7:8000"}, Namespace: "A b",
 			Selector: map[string]string{"a b": "c", "d": "e\n"}, Wasm: render.Wasm{URL: "ftp://x", SHA256: "12"},
 		}, render.Refusals{
-			{"--namespace", `"A b" is no name of a namespace`, "the namespace of the gateway's pods, like istio-system"},
-			{"--selector", "a b=c is no label", "--selector istio=ingressgateway"},
-			{"--selector", "d=e\n is no label", "--selector istio=ingressgateway"},
-			{"--listen", `"edge:80" is a name, and proxies listen on IP addresses`, "an address like 0.0.0.0:8080"},
-			{"--wasm-url", `"ftp://x" is none that Istio's agent fetches`, "oci://REGISTRY/NAME:TAG or https://HOST/PATH"},
-			{"--wasm-sha256", `"12" is not the sum of a module to fetch`, "64 hexadecimal digits in lower case, beside --wasm-url"},
-			{"--engine", "engines.llm.svc:8000 is a Service, and stands beside other engines", "that Service alone"},
-			{"--state", `"a_b:1" has a host that is neither an IP address nor a DNS name in lower case`, "an address like 10.0.0.7:8000"},
+			refusal("--namespace", `"A b" is no name of a namespace`, "the namespace of the gateway's pods, like istio-system"),
+			refusal("--selector", "a b=c is no label", "--selector istio=ingressgateway"),
+			refusal("--selector", "d=e\n is no label", "--selector istio=ingressgateway"),
+			refusal("--listen", `"edge:80" is a name, and proxies listen on IP addresses`, "an address like 0.0.0.0:8080"),
+			refusal("--wasm-url", `"ftp://x" is none that Istio's agent fetches`, "oci://REGISTRY/NAME:TAG or https://HOST/PATH"),
+			refusal("--wasm-sha256", `"12" is not the sum of a module to fetch`, "64 hexadecimal digits in lower case, beside --wasm-url"),
+			refusal("--engine", "engines.llm.svc:8000 is a Service, and stands beside other engines", "that Service alone"),
+			refusal("--state", `"a_b:1" has a host that is neither an IP address nor a DNS name in lower case`, "an address like 10.0.0.7:8000"),
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

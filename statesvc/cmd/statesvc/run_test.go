@@ -179,3 +179,21 @@ func TestDoMain_servesUntilASignal(t *testing.T) {
 	require.True(t, restored, "a second signal ends the process at once")
 	require.Contains(t, log.String(), "state service stopped")
 }
+
+// --check looks at what discovery names too, and tells all problems together.
+func TestDoMain_checkLooksAtDiscovery(t *testing.T) {
+	list := file(t, "workers: [{address: x}]")
+	path := file(t, fmt.Sprintf("version: 1\ndiscovery:\n  file: {path: %q}\n  http: {enabled: true, state_file: /none/x}\n  kubernetes: {enabled: true, selector: a in b, kubeconfig: /none}\n", list))
+	code, _, stderr := run(t.Context(), nil, "--config", path, "--check")
+	require.Equal(t, exitBad, code)
+	require.Contains(t, stderr, "4 problems:")
+	for _, problem := range []string{
+		"discovery.file.path: workers[0].address: \"x\" is not host:port", "discovery.http.state_file: ",
+		"discovery.kubernetes.selector: ", "discovery.kubernetes.kubeconfig: ",
+	} {
+		require.Contains(t, stderr, problem)
+	}
+	path = file(t, fmt.Sprintf("version: 1\ndiscovery: {file: {path: %q}}\n", file(t, "workers: []")))
+	code, _, stderr = run(t.Context(), nil, "--config", path, "--check")
+	require.Equal(t, exitGood, code, stderr)
+}

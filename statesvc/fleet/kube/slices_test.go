@@ -87,44 +87,78 @@ func TestClaims(t *testing.T) {
 		want   []string
 	}{
 		"nothing": {},
-		"pods": {slices: []*discovery.EndpointSlice{slice("a", pod("u2", "10.0.0.2"), pod("u1", "10.0.0.1"))},
-			want: []string{"prod/u1 10.0.0.1:8000 u1 prod/vllm", "prod/u2 10.0.0.2:8000 u2 prod/vllm"}},
-		"without a target": {slices: []*discovery.EndpointSlice{slice("a", pod("", "10.0.0.1"))},
-			want: []string{"prod/a/10.0.0.1:8000 10.0.0.1:8000 prod/vllm"}},
-		"conditions": {slices: []*discovery.EndpointSlice{slice("a", pod("u1", "10.0.0.1", unknown), pod("u2", "10.0.0.2", unready),
-			pod("u3", "10.0.0.3", terminating), pod("u4", "10.0.0.4", ended), pod("u5", "10.0.0.5", published))},
-			want: []string{"prod/u1 10.0.0.1:8000 u1 prod/vllm", "prod/u2 10.0.0.2:8000 u2 prod/vllm unready", "prod/u3 10.0.0.3:8000 u3 prod/vllm draining",
-				"prod/u4 10.0.0.4:8000 u4 prod/vllm draining unready", "prod/u5 10.0.0.5:8000 u5 prod/vllm draining"}},
-		"several slices": {slices: []*discovery.EndpointSlice{slice("a", pod("u1", "10.0.0.1")), slice("b", pod("u2", "10.0.0.2"))},
-			want: []string{"prod/u1 10.0.0.1:8000 u1 prod/vllm", "prod/u2 10.0.0.2:8000 u2 prod/vllm"}},
-		"duplicates while it moves": {slices: []*discovery.EndpointSlice{slice("a", pod("u1", "10.0.0.1", unready), pod("u1", "10.0.0.1", unready)), slice("b", pod("u1", "10.0.0.1"))},
-			want: []string{"prod/u1 10.0.0.1:8000 u1 prod/vllm"}},
-		"a stale copy does not undo its end": {slices: []*discovery.EndpointSlice{slice("a", pod("u1", "10.0.0.1")), slice("b", pod("u1", "10.0.0.1", terminating))},
-			want: []string{"prod/u1 10.0.0.1:8000 u1 prod/vllm draining"}},
-		"two Services": {slices: []*discovery.EndpointSlice{slice("a", pod("u1", "10.0.0.1")), with(slice("b", pod("u1", "10.0.0.1")), label(discovery.LabelServiceName, "canary"))},
-			want: []string{"prod/u1 10.0.0.1:8000 u1 prod/canary prod/vllm"}},
-		"dual stack": {slices: []*discovery.EndpointSlice{with(slice("a", pod("u1", "fd00::1")), v6), slice("b", pod("u1", "10.0.0.1")), with(slice("c", pod("u2", "fd00::2")), v6)},
-			want: []string{"prod/u1 10.0.0.1:8000 u1 prod/vllm", "prod/u2 [fd00::2]:8000 u2 prod/vllm"}},
-		"an address that another pod has now": {slices: []*discovery.EndpointSlice{slice("a", pod("u1", "10.0.0.1", terminating)), slice("b", pod("u2", "10.0.0.1"))},
-			want: []string{"prod/u2 10.0.0.1:8000 u2 prod/vllm"}},
+		"pods": {
+			slices: []*discovery.EndpointSlice{slice("a", pod("u2", "10.0.0.2"), pod("u1", "10.0.0.1"))},
+			want:   []string{"prod/u1 10.0.0.1:8000 u1 prod/vllm", "prod/u2 10.0.0.2:8000 u2 prod/vllm"},
+		},
+		"without a target": {
+			slices: []*discovery.EndpointSlice{slice("a", pod("", "10.0.0.1"))},
+			want:   []string{"prod/a/10.0.0.1:8000 10.0.0.1:8000 prod/vllm"},
+		},
+		"conditions": {
+			slices: []*discovery.EndpointSlice{slice("a", pod("u1", "10.0.0.1", unknown), pod("u2", "10.0.0.2", unready),
+				pod("u3", "10.0.0.3", terminating), pod("u4", "10.0.0.4", ended), pod("u5", "10.0.0.5", published))},
+			want: []string{
+				"prod/u1 10.0.0.1:8000 u1 prod/vllm", "prod/u2 10.0.0.2:8000 u2 prod/vllm unready", "prod/u3 10.0.0.3:8000 u3 prod/vllm draining",
+				"prod/u4 10.0.0.4:8000 u4 prod/vllm draining unready", "prod/u5 10.0.0.5:8000 u5 prod/vllm draining",
+			},
+		},
+		"several slices": {
+			slices: []*discovery.EndpointSlice{slice("a", pod("u1", "10.0.0.1")), slice("b", pod("u2", "10.0.0.2"))},
+			want:   []string{"prod/u1 10.0.0.1:8000 u1 prod/vllm", "prod/u2 10.0.0.2:8000 u2 prod/vllm"},
+		},
+		"duplicates while it moves": {
+			slices: []*discovery.EndpointSlice{slice("a", pod("u1", "10.0.0.1", unready), pod("u1", "10.0.0.1", unready)), slice("b", pod("u1", "10.0.0.1"))},
+			want:   []string{"prod/u1 10.0.0.1:8000 u1 prod/vllm"},
+		},
+		"a stale copy does not undo its end": {
+			slices: []*discovery.EndpointSlice{slice("a", pod("u1", "10.0.0.1")), slice("b", pod("u1", "10.0.0.1", terminating))},
+			want:   []string{"prod/u1 10.0.0.1:8000 u1 prod/vllm draining"},
+		},
+		"two Services": {
+			slices: []*discovery.EndpointSlice{slice("a", pod("u1", "10.0.0.1")), with(slice("b", pod("u1", "10.0.0.1")), label(discovery.LabelServiceName, "canary"))},
+			want:   []string{"prod/u1 10.0.0.1:8000 u1 prod/canary prod/vllm"},
+		},
+		"dual stack": {
+			slices: []*discovery.EndpointSlice{with(slice("a", pod("u1", "fd00::1")), v6), slice("b", pod("u1", "10.0.0.1")), with(slice("c", pod("u2", "fd00::2")), v6)},
+			want:   []string{"prod/u1 10.0.0.1:8000 u1 prod/vllm", "prod/u2 [fd00::2]:8000 u2 prod/vllm"},
+		},
+		"an address that another pod has now": {
+			slices: []*discovery.EndpointSlice{slice("a", pod("u1", "10.0.0.1", terminating)), slice("b", pod("u2", "10.0.0.1"))},
+			want:   []string{"prod/u2 10.0.0.1:8000 u2 prod/vllm"},
+		},
 		"no addresses, host names, nonsense": {slices: []*discovery.EndpointSlice{
 			slice("a", discovery.Endpoint{}, pod("u1", "0.0.0.0"), pod("u2", "x"), pod("u3", "10.0.0.3")),
 			with(slice("b", pod("u4", "a.example")), func(s *discovery.EndpointSlice) { s.AddressType = discovery.AddressTypeFQDN }),
 		}, want: []string{"prod/u3 10.0.0.3:8000 u3 prod/vllm", "! prod/b: holds host names; only slices of IP addresses are followed"}},
-		"port by name": {config: config.KubernetesDiscovery{Port: "other"}, slices: []*discovery.EndpointSlice{slice("a", pod("u1", "10.0.0.1"))},
-			want: []string{"prod/u1 10.0.0.1:9000 u1 prod/vllm"}},
-		"port by number": {config: config.KubernetesDiscovery{Port: "7000"}, slices: []*discovery.EndpointSlice{slice("a", pod("u1", "10.0.0.1"))},
-			want: []string{"prod/u1 10.0.0.1:7000 u1 prod/vllm"}},
-		"port of the slice": {config: config.KubernetesDiscovery{Port: "7000"}, slices: []*discovery.EndpointSlice{with(slice("a", pod("u1", "10.0.0.1")), label("pointsman.io/port", "other"))},
-			want: []string{"prod/u1 10.0.0.1:9000 u1 prod/vllm"}},
-		"no such port": {config: config.KubernetesDiscovery{Port: "grpc"}, slices: []*discovery.EndpointSlice{slice("a", pod("u1", "10.0.0.1"))},
-			want: []string{`! prod/a: has no port "grpc"`}},
-		"no ports": {slices: []*discovery.EndpointSlice{with(slice("a", pod("u1", "10.0.0.1")), func(s *discovery.EndpointSlice) { s.Ports = []discovery.EndpointPort{{}} })},
-			want: []string{"prod/u1 10.0.0.1:30000 u1 prod/vllm"}},
-		"role by label": {slices: []*discovery.EndpointSlice{with(slice("a", pod("u1", "10.0.0.1")), label("pointsman.io/role", "decode"))},
-			want: []string{"prod/u1 10.0.0.1:8000 u1 prod/vllm decode"}},
-		"no such role": {slices: []*discovery.EndpointSlice{with(slice("a", pod("u1", "10.0.0.1")), label("pointsman.io/role", "both"))},
-			want: []string{`! prod/a: role: "both" is not a role; write plain, prefill or decode, or leave it out to ask the engine`}},
+		"port by name": {
+			config: config.KubernetesDiscovery{Port: "other"}, slices: []*discovery.EndpointSlice{slice("a", pod("u1", "10.0.0.1"))},
+			want: []string{"prod/u1 10.0.0.1:9000 u1 prod/vllm"},
+		},
+		"port by number": {
+			config: config.KubernetesDiscovery{Port: "7000"}, slices: []*discovery.EndpointSlice{slice("a", pod("u1", "10.0.0.1"))},
+			want: []string{"prod/u1 10.0.0.1:7000 u1 prod/vllm"},
+		},
+		"port of the slice": {
+			config: config.KubernetesDiscovery{Port: "7000"}, slices: []*discovery.EndpointSlice{with(slice("a", pod("u1", "10.0.0.1")), label("pointsman.io/port", "other"))},
+			want: []string{"prod/u1 10.0.0.1:9000 u1 prod/vllm"},
+		},
+		"no such port": {
+			config: config.KubernetesDiscovery{Port: "grpc"}, slices: []*discovery.EndpointSlice{slice("a", pod("u1", "10.0.0.1"))},
+			want: []string{`! prod/a: has no port "grpc"`},
+		},
+		"no ports": {
+			slices: []*discovery.EndpointSlice{with(slice("a", pod("u1", "10.0.0.1")), func(s *discovery.EndpointSlice) { s.Ports = []discovery.EndpointPort{{}} })},
+			want:   []string{"prod/u1 10.0.0.1:30000 u1 prod/vllm"},
+		},
+		"role by label": {
+			slices: []*discovery.EndpointSlice{with(slice("a", pod("u1", "10.0.0.1")), label("pointsman.io/role", "decode"))},
+			want:   []string{"prod/u1 10.0.0.1:8000 u1 prod/vllm decode"},
+		},
+		"no such role": {
+			slices: []*discovery.EndpointSlice{with(slice("a", pod("u1", "10.0.0.1")), label("pointsman.io/role", "both"))},
+			want:   []string{`! prod/a: role: "both" is not a role; write plain, prefill or decode, or leave it out to ask the engine`},
+		},
 		"a pair": {config: pair, slices: []*discovery.EndpointSlice{
 			with(slice("a", pod("u1", "10.0.0.1")), label("app", "p")), with(slice("b", pod("u2", "10.0.0.2")), label("app", "d")),
 			with(with(slice("c", pod("u3", "10.0.0.3")), label("app", "d")), label("tier", "x")), slice("d", pod("u4", "10.0.0.4")),

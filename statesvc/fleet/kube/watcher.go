@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/pointsman/pointsman/statesvc/config"
 	"github.com/pointsman/pointsman/statesvc/fleet/claims"
 	discovery "k8s.io/api/discovery/v1"
@@ -95,7 +96,8 @@ func trim(object any) (any, error) {
 
 // Start begins to follow. The sink hears nothing before the first list is whole.
 func (w *Watcher) Start() {
-	ctx, cancel := context.WithCancel(context.Background())
+	// client-go logs to the logger of its context, or else to standard error.
+	ctx, cancel := context.WithCancel(logr.NewContextWithSlogLogger(context.Background(), w.o.Logger))
 	w.stop = cancel
 	poke := cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { w.poke() },

@@ -160,7 +160,9 @@ func (r *Registry) Remove(id string) (Outcome, error) {
 		state.Drained = slices.DeleteFunc(state.Drained, func(o string) bool { return o == id })
 	}
 	changed := len(state.Workers) != len(r.state.Workers) || len(state.Drained) != len(r.state.Drained)
-	r.say(state.Workers)
+	if changed {
+		r.say(state.Workers)
+	}
 	return r.commit(id, state, changed)
 }
 

@@ -121,7 +121,8 @@ func (w *Watcher) follow(ctx context.Context, events *fsnotify.Watcher) {
 			return
 		case <-changed:
 			settled.Reset(quiet)
-		case <-failed: // events were lost; look again
+		case err := <-failed:
+			w.o.Logger.Warn("changes of the file of workers were missed; it is read", "path", w.o.Config.Path, "error", err)
 			settled.Reset(quiet)
 		case <-settled.C:
 			w.read()
