@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -76,6 +77,15 @@ func TestGood_pairs_have_no_findings(t *testing.T) {
 			inputs = append(inputs, Input{Name: name, Data: []byte(good(t, name)), Asked: true})
 		}
 		require.Empty(t, Examine(inputs, Options{}).Findings, pair)
+	}
+}
+
+// Filter and host may agree on another header than the default one.
+func TestGood_with_another_header(t *testing.T) {
+	for _, name := range []string{"override-host.yaml", "original-dst.yaml"} {
+		text := strings.ReplaceAll(good(t, name), "x-pointsman-endpoint", "x-gateway-destination-endpoint")
+		text = strings.Replace(text, `"proxy": "demo",`, `"endpoint_header": "X-Gateway-Destination-Endpoint",`, 1)
+		require.Empty(t, Examine([]Input{{Name: name, Data: []byte(text), Asked: true}}, Options{}).Findings, name)
 	}
 }
 

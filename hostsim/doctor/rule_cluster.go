@@ -27,9 +27,9 @@ func clusterRules() []Rule {
 			Name: "headers-reach-engines", Severity: Note, Looks: "routing headers that engines see",
 			Why: "engines have no use for them, and may log them", Fix: "remove them behind the host choice: header_mutation and upstream_codec in http_filters of the cluster's HttpProtocolOptions",
 			check: func(m *model, report reporter) {
-				m.eachEngines(func(p *proxy, _ *filter, c *cluster) {
-					if c.source != sourceOwn && p.host == hostEnvoy && !slices.Contains(c.strips, headerEndpoint) {
-						report(c.at.Get("typed_extension_protocol_options"), "cluster %s does not remove %s", c.name, headerEndpoint)
+				m.eachEngines(func(p *proxy, f *filter, c *cluster) {
+					if header := f.endpointHeader(); c.source != sourceOwn && p.host == hostEnvoy && !slices.Contains(c.strips, header) {
+						report(c.at.Get("typed_extension_protocol_options"), "cluster %s does not remove %s", c.name, header)
 					}
 				})
 			},

@@ -64,18 +64,19 @@ func (r *route) takes(path string) bool {
 }
 
 func headerRemoved(m *model, report reporter) {
-	note := func(places []tree.At) {
-		for _, at := range places {
-			if strings.EqualFold(at.Text(), headerEndpoint) {
-				report(at, "%s is removed before the host is chosen", headerEndpoint)
+	m.eachChain(func(_ *proxy, c *chain, ours *filter) {
+		header := ours.endpointHeader()
+		note := func(places []tree.At) {
+			for _, at := range places {
+				if strings.EqualFold(at.Text(), header) {
+					report(at, "%s is removed before the host is chosen", header)
+				}
 			}
 		}
-	}
-	m.eachChain(func(_ *proxy, c *chain, _ *filter) {
 		note(c.removes)
 		for _, f := range c.filters[c.index(isOurs)+1:] {
-			if f.kind == "HeaderMutation" && slices.Contains(removals(f.body), headerEndpoint) {
-				report(f.at, "%s removes %s behind the filter", f.name, headerEndpoint)
+			if f.kind == "HeaderMutation" && slices.Contains(removals(f.body), header) {
+				report(f.at, "%s removes %s behind the filter", f.name, header)
 			}
 		}
 		for _, h := range c.hosts {
@@ -97,7 +98,7 @@ func missesEngines(m *model, report reporter) {
 				}
 				for _, name := range r.clusters {
 					if cl := p.cluster(name); cl != nil && cl.source == sourceOwn {
-						report(r.clusterAt, "%s leads to %s, which does not read %s", strings.Join(taken, ", "), name, headerEndpoint)
+						report(r.clusterAt, "%s leads to %s, which does not read %s", strings.Join(taken, ", "), name, f.endpointHeader())
 					}
 				}
 			}
