@@ -35,9 +35,11 @@ func (r *gatewayReader) listenerPatch(path string, operation tree.At) {
 	find := operation.Get("jsonPath").Text()
 	switch field := path[strings.LastIndex(path, "/")+1:]; field {
 	case "allow_on_headers_stop_iteration", "allowOnHeadersStopIteration":
-		r.eachPatched(find, func(p *plugin) { p.canPause, p.pause, p.pauseAt = true, value.True(), value })
+		r.eachPatched(find, func(f *filter) { f.plugin.canPause, f.plugin.pause, f.plugin.pauseAt = true, value.True(), value })
 	case "failure_policy", "failurePolicy":
-		r.eachPatched(find, func(p *plugin) { p.failure, p.failureAt = failureOf(value), value })
+		r.eachPatched(find, func(f *filter) { f.plugin.failure, f.plugin.failureAt = failureOf(value), value })
+	case "disabled":
+		r.eachPatched(find, func(f *filter) { f.disabled = value })
 	case "per_connection_buffer_limit_bytes", "perConnectionBufferLimitBytes":
 		r.listener.buffer = numberAt(value, r.listener.buffer.value)
 	case "stream_idle_timeout", "streamIdleTimeout":
@@ -52,12 +54,12 @@ func (r *gatewayReader) listenerPatch(path string, operation tree.At) {
 // eachPatched calls visit for the plugins that a patch is for. A JSONPath names a filter
 // as Envoy Gateway does; a plain path names it by its place in the chain, which is not
 // known here, and is taken for every filter.
-func (r *gatewayReader) eachPatched(find string, visit func(*plugin)) {
+func (r *gatewayReader) eachPatched(find string, visit func(*filter)) {
 	for _, f := range r.chain.filters {
 		if f.plugin == nil || strings.Contains(find, wasmFilterPrefix) && !strings.Contains(find, f.generated) {
 			continue
 		}
-		visit(f.plugin)
+		visit(f)
 	}
 }
 

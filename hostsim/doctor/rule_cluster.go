@@ -9,7 +9,7 @@ func clusterRules() []Rule {
 	return []Rule{
 		{
 			Name: "unknown-cluster", Severity: Error, Looks: "a cluster that is named and not there",
-			Why: "a call to it fails at once, each time: the filter goes on as without a state service, or aborts nothing; a route to it answers 503", Source: "envoy.md 3.1, W10",
+			Why: "a call to it fails at once, each time: the filter goes on as without a state service, or aborts nothing; a route to it answers 503, copies are not sent", Source: "envoy.md 3.1, W10",
 			Fix: "add the cluster or correct its name; on Istio it is outbound|PORT||HOST, and outside services need a ServiceEntry", check: unknownCluster,
 		},
 		{
@@ -54,6 +54,11 @@ func unknownCluster(m *model, report reporter) {
 		for _, name := range r.clusters {
 			if p.host == hostEnvoy && p.lacks(name) {
 				report(r.clusterAt, "cluster %q of the route is not there", name)
+			}
+		}
+		for _, mirror := range r.mirrors {
+			if name := mirror.Text(); p.host == hostEnvoy && name != "" && p.lacks(name) {
+				report(mirror, "cluster %q for copies of requests is not there", name)
 			}
 		}
 	})

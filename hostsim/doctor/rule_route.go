@@ -63,6 +63,16 @@ func (r *route) takes(path string) bool {
 	return !r.conditional && (r.path == path || r.prefix != "" && strings.HasPrefix(path, r.prefix) || r.pattern != "")
 }
 
+// takenBy are those of some paths that take a route.
+func (r *route) takenBy(paths []string) (list []string) {
+	for _, path := range paths {
+		if r.host != nil && r.host.routeOf(path) == r {
+			list = append(list, path)
+		}
+	}
+	return list
+}
+
 func headerRemoved(m *model, report reporter) {
 	m.eachChain(func(_ *proxy, c *chain, ours *filter) {
 		header := ours.endpointHeader()
@@ -92,8 +102,8 @@ func missesEngines(m *model, report reporter) {
 	m.eachChain(func(p *proxy, c *chain, f *filter) {
 		for _, h := range c.hosts {
 			for _, r := range h.routes {
-				taken := slices.DeleteFunc(slices.Clone(paths(f)), func(path string) bool { return h.routeOf(path) != r })
-				if len(taken) == 0 || r.pattern != "" {
+				taken := r.takenBy(paths(f))
+				if off, _ := c.offFor(f, r); off || len(taken) == 0 || r.pattern != "" {
 					continue
 				}
 				for _, name := range r.clusters {

@@ -9,7 +9,7 @@ import (
 
 // Rules lists every rule, in the order of RULES.md. Each family is a file: rule_*.go.
 func Rules() []Rule {
-	return slices.Concat(inputRules(), versionRules(), pluginRules(), failureRules(), moduleRules(), chainRules(),
+	return slices.Concat(inputRules(), versionRules(), pluginRules(), capabilityRules(), failureRules(), moduleRules(), chainRules(), disabledRules(),
 		bodyRules(), timeRules(), routeRules(), clusterRules(), endpointRules(), breakerRules(),
 		stateRules(), knowledgeRules(), fleetRules())
 }
@@ -45,7 +45,7 @@ func (m *model) eachRoute(visit func(*proxy, *chain, *filter, *route)) {
 	m.eachChain(func(p *proxy, c *chain, f *filter) {
 		for _, h := range c.hosts {
 			for _, r := range h.routes {
-				if p.toEngines(r) || r.carries(f) {
+				if off, _ := c.offFor(f, r); !off && (p.toEngines(r) || r.carries(f)) {
 					visit(p, c, f, r)
 				}
 			}
