@@ -107,6 +107,7 @@ spec:
 	require.ElementsMatch(t, []string{
 		"error header-removed spec.rules[0].filters[0].requestHeaderModifier.remove[0]",
 		"error route-timeout spec.rules[0].timeouts.request",
+		"error route-misses-engines spec.rules[0].backendRefs",
 	}, brief(worst(report.Findings)))
 }
 

@@ -73,32 +73,6 @@ func (r *istioReader) httpFilter(at, value tree.At, operation string) {
 	r.chain.filters = slices.Insert(r.chain.filters, place, f)
 }
 
-// clusterPatch adds a cluster, or changes those that its match names.
-func (r *istioReader) clusterPatch(at, value tree.At, operation string) {
-	if operation == "ADD" {
-		r.addCluster(value)
-		return
-	}
-	match := at.Get("match", "cluster")
-	name, service, port := match.Get("name").Text(), match.Get("service").Text(), match.Get("portNumber").Text()
-	found := false
-	for _, c := range r.proxy.clusters {
-		if name != "" && c.name == name || name == "" && strings.HasSuffix(c.name, "|"+service) && (port == "" || strings.HasPrefix(c.name, "outbound|"+port+"|")) {
-			c.patch(value)
-			found = true
-		}
-	}
-	if found || operation != "MERGE" {
-		return
-	}
-	c := readCluster(value, r.proxy.defaults())
-	c.partial, c.name = true, name
-	if name == "" {
-		c.name = outbound(service, port, "")
-	}
-	r.proxy.clusters = append(r.proxy.clusters, c)
-}
-
 // routePatch applies a patch of routes to all of them, or adds a route.
 func (r *istioReader) routePatch(at, value tree.At, operation string) {
 	if operation != "MERGE" {

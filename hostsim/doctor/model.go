@@ -61,6 +61,9 @@ type proxy struct {
 	listeners []*listener
 	clusters  []*cluster
 	complete  bool // it has no cluster but these
+	patched   bool // its clusters are made elsewhere, and patched by what is here
+	misses    []miss
+	strays    []tree.At // namespaces of manifests that may not be those of their gateway
 	byName    map[string]*cluster
 	indexed   int // clusters in byName
 }

@@ -107,13 +107,23 @@ func missesEngines(m *model, report reporter) {
 					continue
 				}
 				for _, name := range r.clusters {
-					if cl := p.cluster(name); cl != nil && cl.source == sourceOwn {
+					switch cl := p.cluster(name); {
+					case cl == nil && p.patched && p.isEngines(c, h):
+						report(r.clusterAt, "%s leads to %s, which no patch makes read %s", strings.Join(taken, ", "), name, f.endpointHeader())
+					case cl != nil && cl.source == sourceOwn:
 						report(r.clusterAt, "%s leads to %s, which does not read %s", strings.Join(taken, ", "), name, f.endpointHeader())
 					}
 				}
 			}
 		}
 	})
+}
+
+// isEngines reports whether a virtual host is meant for engines: it leads to some, or no
+// other one does.
+func (p *proxy) isEngines(c *chain, h *virtualHost) bool {
+	leads := func(h *virtualHost) bool { return slices.ContainsFunc(h.routes, p.toEngines) }
+	return leads(h) || !slices.ContainsFunc(c.hosts, leads)
 }
 
 func routeMissing(m *model, report reporter) {

@@ -10,7 +10,7 @@ import (
 // Rules lists every rule, in the order of RULES.md. Each family is a file: rule_*.go.
 func Rules() []Rule {
 	return slices.Concat(inputRules(), versionRules(), pluginRules(), capabilityRules(), failureRules(), moduleRules(), chainRules(), disabledRules(),
-		bodyRules(), timeRules(), routeRules(), clusterRules(), endpointRules(), breakerRules(),
+		bodyRules(), timeRules(), routeRules(), patchRules(), clusterRules(), endpointRules(), breakerRules(),
 		stateRules(), knowledgeRules(), fleetRules())
 }
 
