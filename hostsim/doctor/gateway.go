@@ -38,7 +38,7 @@ func (m *model) gateway(objects []manifest) {
 	r.each("BackendTrafficPolicy", r.backendPolicy)
 	r.each("EnvoyPatchPolicy", func(o manifest) {
 		for _, patch := range o.spec.Get("jsonPatches").Items() {
-			r.patch(patch)
+			r.patch(o, patch)
 		}
 	})
 	r.finish()
