@@ -50,6 +50,24 @@ func shipped(t *testing.T) (sets [][]string) {
 	return sets
 }
 
+// knownNotes are the notes that files have for what they are: a WasmPlugin cannot show
+// the filter bodies, and Envoy Gateway cannot start a filter anew without a patch.
+func knownNotes() map[string][]string {
+	return map[string][]string{
+		"envoy-gateway.yaml":     {"fail-closed"},
+		"istio-header-only.yaml": {"header-only"},
+		"header-only.yaml":       {"header-only", "wasm-tag"},
+	}
+}
+
+// unexpected lists findings that are worse than a note, and notes that are not known.
+func unexpected(findings []Finding) []string {
+	known := knownNotes()
+	return brief(slices.DeleteFunc(slices.Clone(findings), func(f Finding) bool {
+		return f.Severity == Note && slices.Contains(known[filepath.Base(f.File)], f.Rule)
+	}))
+}
+
 // Nothing is wrong with anything that is shipped, for any release that routes by the body.
 func TestGood_files_have_no_findings(t *testing.T) {
 	sets := shipped(t)
@@ -62,7 +80,7 @@ func TestGood_files_have_no_findings(t *testing.T) {
 			inputs = append(inputs, Input{Name: file, Data: data})
 		}
 		for _, version := range []*Version{nil, {1, 36, 4}, {1, 40, 0}} {
-			require.Empty(t, worst(Examine(inputs, Options{Version: version}).Findings), "%q", files)
+			require.Empty(t, unexpected(Examine(inputs, Options{Version: version}).Findings), "%q", files)
 		}
 	}
 }

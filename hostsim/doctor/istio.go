@@ -19,11 +19,12 @@ type istioReader struct {
 }
 
 // istio reads Istio's manifests together.
-func (m *model) istio(objects []manifest) {
+func (m *model) istio(set manifests) {
+	objects := set.objects
 	if len(objects) == 0 {
 		return
 	}
-	p := &proxy{title: "Istio manifests", at: objects[0].at, host: hostIstio, patched: true}
+	p := &proxy{title: "Istio manifests", at: objects[0].at, host: hostIstio, patched: true, instead: set.instead}
 	r := &istioReader{envoyReader: envoyReader{proxy: p}, objects: objects}
 	d := p.defaults()
 	r.listener = &listener{name: "generated", at: objects[0].at, buffer: number{value: d.buffer, at: objects[0].at}}

@@ -60,8 +60,9 @@ type proxy struct {
 	version   *Version // nil when unknown
 	listeners []*listener
 	clusters  []*cluster
-	complete  bool // it has no cluster but these
-	patched   bool // its clusters are made elsewhere, and patched by what is here
+	complete  bool   // it has no cluster but these
+	patched   bool   // its clusters are made elsewhere, and patched by what is here
+	instead   string // files that it is an alternative to
 	misses    []miss
 	strays    []tree.At // namespaces of manifests that may not be those of their gateway
 	byName    map[string]*cluster
