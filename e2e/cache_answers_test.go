@@ -42,6 +42,7 @@ func TestCache_answers_reach_receipts_and_counters(t *testing.T) {
 				counter string
 			}{
 				{holder(&wirepb.Depth{}), "chose engine-1 by cache_candidate of 2, holding 1512 tokens by local [", "cache_candidate"},
+				{holder(&wirepb.Depth{DeviceBlocks: proto.Uint64(600)}), ", holding 1512 tokens (604 on the device) by local [", "cache_candidate"},
 				{holder(&wirepb.Depth{Uncertain: true}), " tokens by local, uncertain [", "cache_candidate"},
 				{&wirepb.Lookup{Source: "local", Outcome: wirepb.LookupOutcome_LOOKUP_MISS, Blocks: 2000}, " by no_cache_candidate of 2, holding 0 tokens by local [", "no_cache_candidate"},
 				{holder(&wirepb.Depth{AgeMs: proto.Uint64(40), Rank: proto.Uint32(0)}), " tokens by local, 40 ms old, rank 0 [", "cache_candidate"},

@@ -39,7 +39,7 @@ func cacheRestart(r *rig) {
 // held is how many tokens of a chat the index finds at an engine.
 func (r *rig) held(e *fakes.Engine, body string) uint64 {
 	r.t.Helper()
-	for _, d := range r.lookup(body).Depths {
+	for _, d := range r.lookup("local", body).Depths {
 		if string(d.Worker) == e.Name() {
 			return d.Blocks
 		}

@@ -34,15 +34,15 @@ func (r *rig) awaitLookups() {
 	r.t.Helper()
 	r.awaitStored()
 	r.eventually(func() bool {
-		return r.lookup(chatBody("m", 20)).Outcome != wire.LookupUnavailable
+		return r.lookup("local", chatBody("m", 20)).Outcome != wire.LookupUnavailable
 	}, "the state service looks no prompt up")
 }
 
-// lookup asks the index about a chat as the filter does.
-func (r *rig) lookup(body string) wire.Lookup {
+// lookup asks a prefix source about a chat as the filter does.
+func (r *rig) lookup(source, body string) wire.Lookup {
 	r.t.Helper()
 	message := wire.AppendObserveRequest(nil, &wire.ObserveRequest{
-		Context: 1, Model: "m", Asked: "m", Path: "/v1/chat/completions", TimeoutMillis: 10_000, Tokens: true, Sources: []string{"local"},
+		Context: 1, Model: "m", Asked: "m", Path: "/v1/chat/completions", TimeoutMillis: 10_000, Tokens: true, Sources: []string{source},
 	})
 	req, err := http.NewRequest(http.MethodPost, "http://"+r.state.addr+wire.ObservePath, strings.NewReader(body))
 	require.NoError(r.t, err)
@@ -55,9 +55,7 @@ func (r *rig) lookup(body string) wire.Lookup {
 	require.NoError(r.t, err)
 	reply, err := wire.DecodeObserveReply(raw)
 	require.NoError(r.t, err)
-	if len(reply.Lookups) != 1 {
-		return wire.Lookup{}
-	}
+	require.Len(r.t, reply.Lookups, 1)
 	return reply.Lookups[0]
 }
 

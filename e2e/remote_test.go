@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -50,32 +49,11 @@ func (r *rig) of(s *stateService) *rig {
 	return &other
 }
 
-// lookedUp asks the state service about a prompt as the filter does.
-func (r *rig) lookedUp(source, body string) wire.Lookup {
-	r.t.Helper()
-	message := wire.AppendObserveRequest(nil, &wire.ObserveRequest{
-		Context: 1, Model: "m", Asked: "m", Path: "/v1/chat/completions", TimeoutMillis: 10_000, Tokens: true, Sources: []string{source},
-	})
-	req, err := http.NewRequest(http.MethodPost, "http://"+r.state.addr+wire.ObservePath, strings.NewReader(body))
-	require.NoError(r.t, err)
-	req.Header.Set("Content-Type", wire.ContentType)
-	req.Header.Set(wire.ObserveHeader, base64.RawURLEncoding.EncodeToString(message))
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(r.t, err)
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
-	require.NoError(r.t, err)
-	reply, err := wire.DecodeObserveReply(raw)
-	require.NoError(r.t, err)
-	require.Len(r.t, reply.Lookups, 1)
-	return reply.Lookups[0]
-}
-
 // awaitRemote waits until prompts are looked up at the indexer.
 func (r *rig) awaitRemote() {
 	r.t.Helper()
 	r.eventually(func() bool {
-		return r.lookedUp("remote", chatBody("m", 4000)).Outcome != wire.LookupUnavailable
+		return r.lookup("remote", chatBody("m", 4000)).Outcome != wire.LookupUnavailable
 	}, "the state service looks no prompt up at the indexer")
 }
 
@@ -136,7 +114,7 @@ func TestRemote_asks_another_state_service(t *testing.T) {
 
 				index.stop()
 				r.eventually(func() bool {
-					return r.lookedUp("remote", chatBody("m", 4000)).Detail != "" && strings.HasPrefix(r.lookedUp("remote", chatBody("m", 4000)).Detail, "unreachable: ")
+					return r.lookup("remote", chatBody("m", 4000)).Detail != "" && strings.HasPrefix(r.lookup("remote", chatBody("m", 4000)).Detail, "unreachable: ")
 				}, "the loss of the indexer is not noticed")
 				chats[0].turn("anybody there?")
 				r.eventually(func() bool {
@@ -160,7 +138,7 @@ func (r *rig) sameAsLocal(c *conversation) {
 		turns = append(turns, m["content"])
 	}
 	body := turnBody(r.t, "", append(turns, "and then?")...)
-	here, there := r.lookedUp("local", body), r.lookedUp("remote", body)
+	here, there := r.lookup("local", body), r.lookup("remote", body)
 	require.Equal(r.t, wire.LookupHit, here.Outcome, here.Detail)
 	require.Equal(r.t, here.Outcome, there.Outcome, there.Detail)
 	require.Equal(r.t, here.Blocks, there.Blocks)

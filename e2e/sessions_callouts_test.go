@@ -7,18 +7,21 @@ import (
 )
 
 // Calls that requests make to the state service, as it counts them itself: none
-// where no policy needs any, one for a session that is known, two for a new one
-// (design section 1).
+// where no policy needs any, one for a session that is known, two for a new one, one
+// for tokens and what engines hold of a prompt together (design section 1).
 func TestSessions_callouts_are_counted(t *testing.T) {
 	const models = `{
 		"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "session_aware"}}}}]},
 		"free": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "power_of_two"}}}}]},
-		"hashed": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "consistent_hash", "key": "session"}}}}]}
+		"hashed": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "consistent_hash", "key": "session"}}}}]},
+		"past": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware", "source": "history"}}}}]},
+		"held": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware"}}}}]},
+		"limited": {"buckets": [{"id": "short", "limits": {"max": 100000}, "groups": {"plain": {"policy": {"type": "cache_aware"}}}}]}
 	}`
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
 			t.Parallel()
-			s := newSessions(t, h, 4, frontSetup{models: models, sync: patient}, "m", "free", "hashed")
+			s := newSessions(t, h, 4, frontSetup{models: models, sync: patient}, "m", "free", "hashed", "past", "held", "limited")
 			observes, binds := 0, 0
 			// Totals: a call too many shows in every later step as well.
 			counted := func(step string) {
@@ -30,6 +33,7 @@ func TestSessions_callouts_are_counted(t *testing.T) {
 			for _, key := range keys {
 				require.NotEmpty(t, s.turn(s.one, "free", key).engine())
 				require.NotEmpty(t, s.turn(s.other, "hashed", key).engine())
+				require.NotEmpty(t, s.turn(s.one, "past", key).engine())
 			}
 			counted("policies that need nothing")
 			for range 10 {
@@ -37,6 +41,13 @@ func TestSessions_callouts_are_counted(t *testing.T) {
 				require.NotEmpty(t, s.other.chatWith("x-session-id", "").engine())
 			}
 			counted("requests without a session")
+			for _, model := range []string{"held", "limited"} {
+				for i, key := range keys {
+					require.NotEmpty(t, s.turn(s.fronts()[i%2], model, key).engine())
+				}
+				observes += len(keys)
+				counted("what engines hold: " + model)
+			}
 			for _, key := range keys {
 				s.home(0, key)
 			}

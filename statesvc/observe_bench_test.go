@@ -58,7 +58,7 @@ func BenchmarkObserve(b *testing.B) {
 // observing is a service that knows a tokenizer and one engine's cache.
 type observing struct{ addr, header string }
 
-func newObserving(b *testing.B) *observing {
+func newObserving(b testing.TB) *observing {
 	b.Helper()
 	dir := filepath.Dir(tokenizetest.File(b, "qwen3", "tokenizer.json"))
 	events, engine := zmqtest.Start(b, "kv"), enginetest.Start(b)
@@ -69,9 +69,7 @@ shutdown: {drain_ms: 0}
 fleet: {static: [{id: e1, address: %q, models: [m], kv: {events: %q, replay: %q, topic: kv}}]}
 tokenize: {models: {m: {dir: %q, engine: vllm, trust: true}}}
 `, engine.Address(), events.Endpoint(), events.Replay(), dir))
-	o := &observing{addr: s.Addr(), header: base64.RawURLEncoding.EncodeToString(wire.AppendObserveRequest(nil, &wire.ObserveRequest{
-		Context: 1, Model: "m", Asked: "m", Path: "/v1/chat/completions", TimeoutMillis: 10_000, Tokens: true, Sources: []string{"local"},
-	}))}
+	o := &observing{addr: s.Addr(), header: observeHeader(10_000)}
 	for deadline := time.Now().Add(20 * time.Second); events.Subscribers() == 0; time.Sleep(time.Millisecond) {
 		require.True(b, time.Now().Before(deadline))
 	}
@@ -83,20 +81,35 @@ tokenize: {models: {m: {dir: %q, engine: vllm, trust: true}}}
 	return o
 }
 
-// hits reports whether an answer has the tokens and an engine that holds some.
-func (o *observing) hits(b *testing.B, body string) bool {
+// observeHeader asks for tokens and the index, to be answered in so many milliseconds.
+func observeHeader(timeout uint32) string {
+	return base64.RawURLEncoding.EncodeToString(wire.AppendObserveRequest(nil, &wire.ObserveRequest{
+		Context: 1, Model: "m", Asked: "m", Path: "/v1/chat/completions", TimeoutMillis: timeout, Tokens: true, Sources: []string{"local"},
+	}))
+}
+
+// ask makes one call, whose answer has to be one.
+func (o *observing) ask(b testing.TB, header, body string) *wire.ObserveReply {
 	b.Helper()
 	req, err := http.NewRequestWithContext(b.Context(), http.MethodPost, "http://"+o.addr+wire.ObservePath, strings.NewReader(body))
 	require.NoError(b, err)
 	req.Header.Set("Content-Type", wire.ContentType)
-	req.Header.Set(wire.ObserveHeader, o.header)
+	req.Header.Set(wire.ObserveHeader, header)
 	resp, err := http.DefaultClient.Do(req)
 	require.NoError(b, err)
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)
 	require.NoError(b, err)
+	require.Equal(b, http.StatusOK, resp.StatusCode, "%s", text)
 	reply, err := wire.DecodeObserveReply(text)
 	require.NoError(b, err)
+	return reply
+}
+
+// hits reports whether an answer has the tokens and an engine that holds some.
+func (o *observing) hits(b testing.TB, body string) bool {
+	b.Helper()
+	reply := o.ask(b, o.header, body)
 	return reply.Tokens.Known && len(reply.Lookups) == 1 && reply.Lookups[0].Outcome == wire.LookupHit
 }
 
@@ -232,7 +245,7 @@ func growingChats(caller, size int) func() string {
 }
 
 // tokensOf are a chat's tokens.
-func tokensOf(b *testing.B, dir string, messages []chatMessage) []uint32 {
+func tokensOf(b testing.TB, dir string, messages []chatMessage) []uint32 {
 	b.Helper()
 	local, err := tokenize.OpenLocal(dir, render.VLLM, 0)
 	require.NoError(b, err)

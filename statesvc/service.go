@@ -86,15 +86,7 @@ func New(cfg *config.Config, opts Options) (*Service, error) {
 	clock := newClock()
 	s := &Service{cfg: cfg, log: opts.Logger, clock: clock, failed: make(chan error, 1), cancel: func() {}}
 	s.bindings = affinity.NewMemory(affinity.Limits{Bindings: cfg.Affinity.MaxBindings, Bytes: cfg.Affinity.MaxBytes})
-	s.board = board.New(board.Options{
-		Replica: replica,
-		Clock:   clock,
-		Gauges: gauges.Limits{
-			Contexts: cfg.Limits.MaxContexts, Gauges: cfg.Limits.MaxGauges, Expiry: cfg.Sync.ExpiryMillis.Instants(),
-		},
-		Freshness:  cfg.Load.FreshnessMillis.Instants(),
-		Tombstones: cfg.Sync.Tombstones,
-	})
+	s.board = newBoard(cfg, replica, clock)
 	s.leaving = newDepartures(s.board, s.bindings, opts.Logger)
 	s.fleet = fleet.New(fleet.Options{
 		Config: cfg, Sink: s.leaving, Clock: clock, Logger: opts.Logger, Resolver: opts.Resolver, Await: awaited(&cfg.Discovery),
@@ -111,20 +103,40 @@ func New(cfg *config.Config, opts Options) (*Service, error) {
 		return nil, err
 	}
 	s.newIndexers(certificate)
-	meter, err := s.newMeter(opts.Version)
+	if err := s.newServer(certificate, opts.Version); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func newBoard(cfg *config.Config, replica uint64, clock func() core.Instant) *board.Board {
+	return board.New(board.Options{
+		Replica: replica,
+		Clock:   clock,
+		Gauges: gauges.Limits{
+			Contexts: cfg.Limits.MaxContexts, Gauges: cfg.Limits.MaxGauges, Expiry: cfg.Sync.ExpiryMillis.Instants(),
+		},
+		Freshness:  cfg.Load.FreshnessMillis.Instants(),
+		Tombstones: cfg.Sync.Tombstones,
+	})
+}
+
+// newServer makes the server of everything that was made before it.
+func (s *Service) newServer(certificate *tls.Config, version string) error {
+	meter, err := s.newMeter(version)
 	if err != nil {
-		return nil, fmt.Errorf("metrics: %w", err)
+		return fmt.Errorf("metrics: %w", err)
 	}
 	options := server.Options{
-		Config: cfg, Board: s.board, Fleet: s.fleet, Bindings: s.bindings, Prompts: s.newPrompts(), Index: s.pump, Clock: clock, Meter: meter, Metrics: meter.Handler(),
-		Logger: opts.Logger, TLS: certificate, Version: opts.Version,
+		Config: s.cfg, Board: s.board, Fleet: s.fleet, Bindings: s.bindings, Prompts: s.newPrompts(), Index: s.pump, Clock: s.clock, Meter: meter, Metrics: meter.Handler(),
+		Logger: s.log, TLS: certificate, Version: version,
 	}
 	if s.registry != nil {
 		options.Registry = s.registry
 	}
 	s.server = server.New(options)
 	s.leaving.history = s.server
-	return s, nil
+	return nil
 }
 
 func (s *Service) newMeter(version string) (*telemetry.Telemetry, error) {

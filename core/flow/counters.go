@@ -80,7 +80,14 @@ func (c Counter) Name() string {
 		return "pointsman_picks_total_reason=" + core.Reason(c-firstPick).String()
 	case c >= firstAnswer:
 		return "pointsman_answers_total_code=" + Code(c-firstAnswer).String()
+	case c >= FailedNoCandidates:
+		return "pointsman_selection_failures_total_reason=" + failure(c)
 	}
+	return c.own()
+}
+
+// own is the name of a counter that no enumeration has.
+func (c Counter) own() string {
 	return [...]string{
 		RequestsRouted:    "pointsman_requests_total_outcome=routed",
 		RequestsPassed:    "pointsman_requests_total_outcome=passed",
@@ -114,14 +121,20 @@ func (c Counter) Name() string {
 		HistoryDropped:      "pointsman_history_dropped_total",
 		PendingPrefixes:     "pointsman_pending_prefix_hits_total",
 		DivertedTokens:      "pointsman_cache_diverted_tokens_total",
-		FailedNoCandidates:  "pointsman_selection_failures_total_reason=no_candidates",
-		FailedRunning:       "pointsman_selection_failures_total_reason=" + admission.MaxRunningRequests,
-		FailedWaiting:       "pointsman_selection_failures_total_reason=" + admission.MaxWaitingRequests,
-		FailedKVTokens:      "pointsman_selection_failures_total_reason=" + admission.MaxKVTokens,
-		FailedPending:       "pointsman_selection_failures_total_reason=" + admission.MaxPendingPrefillTokens,
-		FailedInflight:      "pointsman_selection_failures_total_reason=" + admission.MaxInflightRequests,
-		FailedFault:         "pointsman_selection_failures_total_reason=fault",
 	}[c]
+}
+
+// failure is the reason of one of the counters of failed selections.
+func failure(c Counter) string {
+	return [...]string{
+		0:                                   "no_candidates",
+		FailedRunning - FailedNoCandidates:  admission.MaxRunningRequests,
+		FailedWaiting - FailedNoCandidates:  admission.MaxWaitingRequests,
+		FailedKVTokens - FailedNoCandidates: admission.MaxKVTokens,
+		FailedPending - FailedNoCandidates:  admission.MaxPendingPrefillTokens,
+		FailedInflight - FailedNoCandidates: admission.MaxInflightRequests,
+		FailedFault - FailedNoCandidates:    "fault",
+	}[c-FailedNoCandidates]
 }
 
 // Counters are the counts of one context since it was made.

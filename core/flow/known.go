@@ -1,9 +1,12 @@
 package flow
 
 import (
+	"math/bits"
+
 	"github.com/pointsman/pointsman/core"
 	"github.com/pointsman/pointsman/core/policy"
 	"github.com/pointsman/pointsman/core/receipt"
+	"github.com/pointsman/pointsman/core/wire"
 )
 
 // known says by what the chosen engine's part of the prompt is known, and how old that
@@ -18,21 +21,25 @@ func (r *Request) known(pick *core.Pick) (p receipt.Prefix) {
 		return p
 	}
 	at := r.memo.lookup(p.Source)
-	if !pick.Matched.Known {
+	switch {
+	case !pick.Matched.Known:
 		if p.Unavailable, p.Why = true, r.memo.unasked; at >= 0 {
 			p.Why = r.memo.lookups[at].Detail
 		}
-		return p
+	case at >= 0:
+		r.knownBy(&p, &r.memo.lookups[at], pick)
 	}
-	if at < 0 {
-		return p
-	}
-	l := &r.memo.lookups[at]
+	return p
+}
+
+// knownBy adds what an answer says about the chosen engine.
+func (r *Request) knownBy(p *receipt.Prefix, l *lookup, pick *core.Pick) {
 	if p.Age = l.Age; pick.Matched.N == 0 {
-		return p
+		return
 	}
+	d := l.of(pick.Worker.ID)
 	var told uint64
-	if d := l.of(pick.Worker.ID); d != nil {
+	if d != nil {
 		told = d.Blocks
 		if d.Age.Known {
 			p.Age = d.Age
@@ -45,7 +52,21 @@ func (r *Request) known(pick *core.Pick) (p receipt.Prefix) {
 		r.lookAhead()
 		if r.ahead = r.pendingDepth(l, pick.Worker); r.ahead > told {
 			p.Certainty = receipt.CertaintyPending
+			return // where it keeps what it computes nobody has told
 		}
 	}
-	return p
+	if d != nil {
+		p.Device = onDevice(d, pick.Matched.N)
+	}
+}
+
+// onDevice gives how many of the tokens that an engine holds are in device memory,
+// unknown where all are or it does not say.
+func onDevice(d *wire.Depth, matched uint64) core.Count {
+	if !d.DeviceBlocks.Known || d.DeviceBlocks.N >= d.Blocks {
+		return core.Count{}
+	}
+	high, low := bits.Mul64(matched, d.DeviceBlocks.N)
+	tokens, _ := bits.Div64(high, low, d.Blocks) // high is less: it is a part of matched
+	return core.Known(tokens)
 }

@@ -23,6 +23,9 @@ type Prefix struct {
 	// Age is the milliseconds since the source last learned of the engine's cache, or of
 	// any where the engine holds nothing; unknown where it does not say.
 	Age core.Count
+	// Device is how many of the tokens the engine has in device memory, where it has the
+	// others in a slower tier; unknown where all are there, or nobody says.
+	Device core.Count
 	// Unavailable says that nobody could be asked, Why for what reason.
 	Unavailable bool
 	Why         string
@@ -47,6 +50,11 @@ func (s *Summary) appendPrefix(b []byte) []byte {
 	b = append(b, ", holding "...)
 	b = strconv.AppendUint(b, s.Matched.N, 10)
 	b = append(b, " tokens"...)
+	if p.Device.Known {
+		b = append(b, " ("...)
+		b = strconv.AppendUint(b, p.Device.N, 10)
+		b = append(b, " on the device)"...)
+	}
 	if p.Source == "" {
 		return b
 	}

@@ -138,6 +138,9 @@ func TestDescribe_prefix(t *testing.T) {
 		", holding 9 tokens by local, 40 ms old, pending, rank 2 by load": {
 			Matched: core.Known(9), Prefix: Prefix{Source: "local", Age: core.Known(40), Certainty: CertaintyPending}, Rank: core.Known(2), RankBy: RankByLoad,
 		},
+		", holding 9 tokens (0 on the device) by local, uncertain": {
+			Matched: core.Known(9), Prefix: Prefix{Source: "local", Device: core.Known(0), Certainty: CertaintyUncertain},
+		},
 		", holding 0 tokens by local, 0 ms old": {Matched: core.Known(0), Prefix: Prefix{Source: "local", Age: core.Known(0)}},
 		", rank 1 by key":                       {Rank: core.Known(1), RankBy: RankByKey},
 		", local unavailable":                   {Prefix: Prefix{Source: "local", Unavailable: true}},

@@ -8,6 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// requireValid demands a configuration without problems.
+func requireValid(t *testing.T, cfg *Config) {
+	t.Helper()
+	require.Empty(t, validate(cfg, readable{fleet: true, models: true}, fed()))
+}
+
 // document is a valid configuration with one piece of it replaced.
 func document(old, replacement string) string {
 	const good = `{
@@ -38,7 +44,7 @@ func TestDecode_good(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "s", cfg.State.Cluster)
 	require.Equal(t, uint64(8), *cfg.Models["m"].Buckets[0].Limits.Max)
-	require.NoError(t, Validate(Defaults(cfg)))
+	requireValid(t, Defaults(cfg))
 }
 
 func TestDecode_is_strict(t *testing.T) {
@@ -190,7 +196,7 @@ func FuzzDecode(f *testing.F) {
 			require.NotEmpty(t, problems)
 			return
 		}
-		require.NoError(t, Validate(Defaults(cfg)))
+		requireValid(t, Defaults(cfg))
 		_, err = Build(Defaults(cfg), Handles{Load: noLoad{}})
 		require.NoError(t, err, "what is valid can be built")
 	})

@@ -54,7 +54,7 @@ func policyOf(t *testing.T, members string) *Policy {
 // prompt.
 func TestSources_that_are_not_fed_are_refused(t *testing.T) {
 	for _, members := range []string{"", `, "source": "local"`, `, "source": "history"`, `, "source": "remote"`} {
-		require.NoError(t, Validate(everything(t, hashed("", `"type": "cache_aware"`+members))))
+		requireValid(t, everything(t, hashed("", `"type": "cache_aware"`+members)))
 	}
 	require.Equal(t, []string{`models.m.buckets[0].groups.plain.policy.source: "radix" is not a prefix source of this version; write "source": "local" or "history" or "remote"`},
 		problemsOf(t, hashed("", `"type": "cache_aware", "source": "radix"`)))

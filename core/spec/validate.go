@@ -12,20 +12,15 @@ import (
 	"github.com/pointsman/pointsman/core/policy"
 )
 
-// Validate lists everything about cfg that cannot be honoured, as Problems, nil
-// when there is nothing. It does not change cfg.
-func Validate(cfg *Config) error {
-	return validate(cfg, readable{fleet: true, models: true}, fed()).err()
-}
-
 // readable says what of a document could be decoded whole.
 type readable struct {
 	fleet  bool // state and workers
 	models bool
 }
 
-// validate does the work of Validate. It leaves out what follows from parts that
-// could not be read.
+// validate lists everything about cfg that cannot be honoured, as Problems, nil
+// when there is nothing. It leaves out what follows from parts that could not be
+// read, and does not change cfg.
 func validate(cfg *Config, whole readable, sources []string) Problems {
 	v := validator{
 		cfg: cfg, whole: whole, sources: sources, workers: map[string]*Worker{},

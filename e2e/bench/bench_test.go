@@ -100,18 +100,20 @@ func TestRun_makes_every_table(t *testing.T) {
 	for section, rows := range map[string][]string{
 		"requests": {`\| 4 +\| 4 KB \|( +FIGURE +\|| FIGURE +\|){5}`},
 		"sessions": {`\| known session +\| \d\.\d\d +\|( +FIGURE +\|| FIGURE +\|){5}`, `\| new session +\| \d\.\d\d +\|`, `\| no callout \(power_of_two\) +\| 0\.00 +\|`, `\| whole answer, p99 ms +\|( FIGURE +\|){4}`},
-		"history":  {`\| 4 KB \| history +\|( FIGURE +\|){4} 0\.00 +\| FIGURE`, `\| 4 KB \| local +\|( FIGURE +\|){4} \d\.\d\d +\| FIGURE`},
+		"history":  {`\| 4 KB \| history +\|( FIGURE +\|){4} 0\.00 +\| FIGURE`, `\| 4 KB \| local +\|( FIGURE +\|){4} 1\.00 +\| FIGURE`},
 		"streams":  {`\| CPU per chunk, us +\|( FIGURE +\|){4}`},
 		"latency":  {`\| whole answer, p99 ms +\|( FIGURE +\|){4}`, `\| first token, p50 ms +\|( FIGURE +\|){4}`},
+		"tokenize": {`\| cold +\| 4KB +\|( FIGURE +\|){2} 5; `, `\| growing chat +\| 128KB +\|( FIGURE +\|){2} 200; `, `\| whole request +\| 4KB +\|( FIGURE +\|){2}`},
 		"observe":  {`\| 4KB +\| cold +\|( FIGURE +\|){3}`, `\| 128KB +\| growing +\|( FIGURE +\|){3}`},
 		"turns":    {`\| first +\| p50 +\|( +FIGURE +\|){5}`, `\| later +\| p99 +\|( +FIGURE +\|){5}`},
 		"cacheload": {
 			`\| 1500000 +\| pointsman cache_aware, history +\|( FIGURE +\|){6}`, `\| 1500000 +\| pointsman cache_aware, local +\|( FIGURE +\|){6}`,
 			`\| 1500000 +\| pointsman session_aware \(session header\) +\|( FIGURE +\|){6}`, `\| 800000 +\| pointsman cache_aware, local +\|( FIGURE +\|){6}`,
 		},
-		"hotprompt": {`\| 16 KB +\| pointsman round_robin +\| FIGURE +\| - +\|`, `\| 32 KB +\| pointsman cache_aware, history +\|( FIGURE +\|){4}`},
-		"sync":      {`\| 100 +\| nothing +\| FIGURE`, `\| 1000 +\| every load +\| FIGURE`, `\| 1000 +\| whole fleet +\| FIGURE`},
-		"guest":     {`\| 1000 +\| 64 KB \| FIGURE`, `\| proxy_on_request_headers +\| callback +\| 1 +\| 1 +\|`, `\| all callbacks +\| +\| (\d+) +\| (\d+) +\|`},
+		"hotprompt":  {`\| 16 KB +\| pointsman round_robin +\| FIGURE +\| - +\|`, `\| 32 KB +\| pointsman cache_aware, history +\|( FIGURE +\|){4}`},
+		"peerscache": {`\| 1 KB +\| pointsman cache_aware, history +\| FIGURE`, `\| 16 KB +\| pointsman cache_aware, local +\|( FIGURE +\|){4}`, `\| 256 KB +\| pointsman`},
+		"sync":       {`\| 100 +\| nothing +\| FIGURE`, `\| 1000 +\| every load +\| FIGURE`, `\| 1000 +\| whole fleet +\| FIGURE`},
+		"guest":      {`\| 1000 +\| 64 KB \| FIGURE`, `\| proxy_on_request_headers +\| callback +\| 1 +\| 1 +\|`, `\| all callbacks +\| +\| (\d+) +\| (\d+) +\|`},
 	} {
 		t.Run(section, func(t *testing.T) {
 			var out strings.Builder

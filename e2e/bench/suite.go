@@ -36,7 +36,7 @@ type Options struct {
 
 // Sections are the parts of the suite in their order, by the names that Run takes.
 func Sections() []string {
-	return []string{"requests", "sessions", "history", "streams", "latency", "memory", "sync", "guest", "core", "index", "observe", "turns", "cacheload", "hotprompt", "peers", "peerscache", "builds"}
+	return []string{"requests", "sessions", "history", "streams", "latency", "memory", "sync", "guest", "core", "index", "tokenize", "observe", "turns", "cacheload", "hotprompt", "peers", "peerscache", "builds"}
 }
 
 // suite is one run.
@@ -60,7 +60,7 @@ func Run(ctx context.Context, o Options, sections []string, out io.Writer) error
 	s := &suite{Options: o, out: out}
 	known := map[string]func(context.Context) error{
 		"requests": s.requests, "sessions": s.sessions, "history": s.history, "streams": s.streams, "latency": s.latency, "memory": s.memory,
-		"sync": s.sync, "guest": s.guest, "core": s.core, "index": s.index, "peers": s.peers, "peerscache": s.peersCache,
+		"sync": s.sync, "guest": s.guest, "core": s.core, "index": s.index, "tokenize": s.tokenize, "peers": s.peers, "peerscache": s.peersCache,
 		"observe": s.observe, "turns": s.turns, "cacheload": s.cacheLoad, "hotprompt": s.hotPrompt, "builds": s.builds,
 	}
 	fmt.Fprintf(out, "Machine: %d processors, %s/%s, %s. Figures are medians over %d interleaved rounds (first to third quartile); ratios and differences are taken within a round.\n\n",

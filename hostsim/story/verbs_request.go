@@ -220,14 +220,7 @@ func (r *run) playRelease(a *arguments, _ string) error {
 		return a.err
 	}
 	if group := r.group(id); len(group) > 0 {
-		for _, e := range group {
-			r.finish(e, end)
-		}
-		r.line(id, "ends", count(len(group), "request")+" "+string(end))
-		if n := len(r.service.aborts); n > 0 {
-			r.line(id, "aborts", count(n, "request"))
-			r.service.aborts = nil
-		}
+		r.releaseGroup(id, group, end)
 		return a.done()
 	}
 	e, err := r.request(id)
@@ -256,6 +249,18 @@ func (r *run) playRelease(a *arguments, _ string) error {
 	r.line(e.id, "ends", text)
 	r.showAborts(e.id)
 	return nil
+}
+
+// releaseGroup ends the requests of a step with a count.
+func (r *run) releaseGroup(id string, group []*exchange, end End) {
+	for _, e := range group {
+		r.finish(e, end)
+	}
+	r.line(id, "ends", count(len(group), "request")+" "+string(end))
+	if n := len(r.service.aborts); n > 0 {
+		r.line(id, "aborts", count(n, "request"))
+		r.service.aborts = nil
+	}
 }
 
 // showAborts prints which engines were told to end requests.

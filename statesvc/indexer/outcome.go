@@ -34,15 +34,6 @@ func (o Outcome) String() string {
 	return [...]string{"matched", "empty", "timeout", "unreachable", "overloaded", "too_large", "senseless", "rejected"}[o]
 }
 
-// Outcomes lists all of them.
-func Outcomes() []Outcome {
-	list := make([]Outcome, outcomes)
-	for i := range list {
-		list[i] = Outcome(i)
-	}
-	return list
-}
-
 // movesOn reports whether another endpoint may do better (engine-selection.md 11.2). An
 // answer without sense is this endpoint's own fault as well.
 func (o Outcome) movesOn() bool {

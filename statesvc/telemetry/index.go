@@ -112,6 +112,12 @@ func (c *indexCollector) collectStream(out chan<- prometheus.Metric, worker stri
 	counter(out, c.gaps, n.Gaps, worker, rank)
 	counter(out, c.restarts, n.Restarts, worker, rank)
 	counter(out, c.mismatch, s.Events.OtherRank, worker, rank)
+	c.collectOutcomes(out, s, worker, rank)
+}
+
+// collectOutcomes gives what came of a stream's messages, by label.
+func (c *indexCollector) collectOutcomes(out chan<- prometheus.Metric, s *pump.Stream, worker, rank string) {
+	n := &s.Status.Counts
 	for _, v := range []struct {
 		desc  *prometheus.Desc
 		label string

@@ -19,8 +19,8 @@ func (remote) Counts() indexer.Counts {
 		Inflight: 3, Lookups: map[indexer.Outcome]uint64{},
 		Ignored: map[indexer.Ignored]uint64{indexer.UnknownWorker: 7, indexer.BeyondPrompt: 8, indexer.NoAddress: 9},
 	}
-	for i, o := range indexer.Outcomes() {
-		c.Lookups[o] = uint64(i)
+	for o := indexer.Matched; o <= indexer.Rejected; o++ {
+		c.Lookups[o] = uint64(o)
 	}
 	c.Endpoints = []indexer.EndpointCounts{{Name: "http://10.0.0.5:50051", Calls: c.Lookups}}
 	return c

@@ -14,7 +14,7 @@ import (
 	"github.com/pointsman/pointsman/statesvc/tokenize/tokenizetest"
 )
 
-// sizes are those of observed prompts in the terms.
+// sizes are those of the prompts.
 var sizes = []int{4 << 10, 128 << 10}
 
 // turns cuts prose into turns of about 1 KB.
@@ -72,9 +72,9 @@ func BenchmarkGrowingChat(b *testing.B) {
 	}
 }
 
-// BenchmarkObserve does all that a request costs here: reading the body, rendering,
+// BenchmarkRequest does all that a request costs here: reading the body, rendering,
 // tokenizing a growing chat.
-func BenchmarkObserve(b *testing.B) {
+func BenchmarkRequest(b *testing.B) {
 	for _, size := range sizes {
 		m, body := trusted(b, "qwen3", render.VLLM, 64<<20), chatBody(b, turns(b, size)...)
 		b.Run(fmt.Sprintf("%dKB", size>>10), func(b *testing.B) {

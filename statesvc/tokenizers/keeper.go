@@ -61,8 +61,8 @@ type model struct {
 	*tokenize.Model
 	client   *engine.Client // nil when engines are not asked
 	local    bool
-	seen     uint64 // life of the engines that were compared with
-	verified bool
+	seen     uint64 // life of the engines that are compared with, 0 before any
+	verified bool   // compared with these
 }
 
 // New opens the folders of the configuration. The error is a config.Problems that
@@ -234,11 +234,21 @@ func (k *Keeper) forget(name string) {
 	m.close()
 }
 
-// compare holds a folder against the engines when that is due.
+// compare holds a folder against the engines when that is due. An engine that begins
+// anew may run another release, so that nothing holds that was shown before.
 func (k *Keeper) compare(ctx context.Context, name string) {
 	m := k.of(name)
 	life := k.roster.life(name)
-	if !m.local || m.client == nil || m.verified && m.seen == life {
+	if !m.local || m.client == nil || life == 0 {
+		return
+	}
+	if m.seen != life {
+		if m.seen != 0 {
+			m.Reset()
+		}
+		m.seen, m.verified = life, false
+	}
+	if m.verified {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*lookEvery)
@@ -246,7 +256,7 @@ func (k *Keeper) compare(ctx context.Context, name string) {
 	if err := m.Verify(ctx); err != nil {
 		return // no engine answers yet
 	}
-	m.verified, m.seen = true, life
+	m.verified = true
 	c := m.Counts()
 	k.opts.Logger.Info("tokenizer compared with an engine", "model", name, "as the engine's", c.Verified.String(), "different", c.Differing.String())
 }

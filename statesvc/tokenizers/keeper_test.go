@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -21,6 +22,7 @@ import (
 	"github.com/pointsman/pointsman/statesvc/config"
 	"github.com/pointsman/pointsman/statesvc/fleet"
 	"github.com/pointsman/pointsman/statesvc/tokenize"
+	"github.com/pointsman/pointsman/statesvc/tokenize/render"
 	"github.com/pointsman/pointsman/statesvc/tokenize/tokenizetest"
 )
 
@@ -145,6 +147,70 @@ func TestKeeper_compares_folders(t *testing.T) {
 	k.opts.Fleet = engines{serving(url, true, 2, "m")}
 	k.look(t.Context())
 	require.Greater(t, calls.Load(), compared)
+}
+
+// twin is an engine with the folder's own tokens, or with others.
+type twin struct {
+	local  *tokenize.Model
+	others atomic.Bool
+}
+
+func newTwin(t *testing.T, dir string) (e *twin, url string) {
+	t.Helper()
+	local, err := tokenize.OpenLocal(dir, render.VLLM, 0)
+	require.NoError(t, err)
+	e = &twin{local: tokenize.New(tokenize.Options{Name: "m", Local: local, Trust: true, SampleEvery: -1})}
+	t.Cleanup(e.local.Close)
+	s := httptest.NewServer(e)
+	t.Cleanup(s.Close)
+	return e, s.URL
+}
+
+func (e *twin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	answer, err := e.local.Tokens(r.Context(), chat.DialectCompletions, string(body))
+	if err != nil || answer.Certainty != tokenize.Exact {
+		http.Error(w, `{"error":{"message":"no","code":400}}`, http.StatusBadRequest)
+		return
+	}
+	if e.others.Load() {
+		answer.IDs = append([]uint32{1}, answer.IDs...)
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"tokens": answer.IDs, "count": len(answer.IDs), "max_model_len": 4096})
+}
+
+// What traffic shows to differ is the engine's until one begins anew: then probes say
+// again whose tokens count.
+func TestKeeper_begins_anew_with_the_engines(t *testing.T) {
+	dir := folder(t)
+	e, url := newTwin(t, dir)
+	c := config.Tokenize{SampleEvery: 1, Models: map[string]config.ModelTokenizer{"m": {Dir: dir, Engine: config.EngineVLLM}}}
+	k := newKeeper(t, c, engines{serving(url, true, 1, "m")})
+	k.look(t.Context())
+	require.Equal(t, tokenize.FromBPE, tokensOf(t, k, "m").Origin, "as the engine's")
+
+	e.others.Store(true)
+	require.Eventually(t, func() bool { return tokensOf(t, k, "m").Origin == tokenize.FromEngine }, 10*time.Second, time.Millisecond, "traffic differs")
+	e.others.Store(false)
+	k.look(t.Context())
+	require.Equal(t, tokenize.FromEngine, tokensOf(t, k, "m").Origin, "the same engine")
+
+	k.opts.Fleet = engines{}
+	k.look(t.Context())
+	require.NotZero(t, k.Counts()["m"].Differing, "no engine says otherwise")
+	k.opts.Fleet = engines{serving(url, false, 2, "m")}
+	k.look(t.Context())
+	require.Zero(t, k.Counts()["m"].Differing, "forgotten at once")
+	require.Equal(t, tokenize.Counted, tokensOf(t, k, "m").Certainty, "nobody has compared yet")
+	k.opts.Fleet = engines{serving(url, true, 2, "m")}
+	k.look(t.Context())
+	require.Equal(t, tokenize.Exact, tokensOf(t, k, "m").Certainty)
+	require.Equal(t, tokenize.FromBPE, tokensOf(t, k, "m").Origin)
+
+	e.others.Store(true)
+	k.opts.Fleet = engines{serving(url, true, 3, "m")}
+	k.look(t.Context())
+	require.Equal(t, tokenize.FromEngine, tokensOf(t, k, "m").Origin, "another release")
 }
 
 func TestKeeper_trusts_when_told_to(t *testing.T) {

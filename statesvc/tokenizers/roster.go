@@ -101,7 +101,7 @@ func (r *roster) names() []string {
 	return r.models
 }
 
-// life is a number that changes when an engine of the model begins anew.
+// life is a number that changes when an engine of the model begins anew, 0 while none has.
 func (r *roster) life(name string) uint64 {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

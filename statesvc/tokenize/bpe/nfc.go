@@ -35,7 +35,14 @@ func isLaterMark(r rune) bool {
 	if r < 0x7FD {
 		return false
 	}
-	later := [...][2]rune{
+	later := laterMarks()
+	i, found := slices.BinarySearchFunc(later[:], r, func(e [2]rune, r rune) int { return int(e[0] - r) })
+	return found || i > 0 && r <= later[i-1][1]
+}
+
+// laterMarks are these characters, first to last, in their order.
+func laterMarks() [38][2]rune {
+	return [...][2]rune{
 		{0x7FD, 0x7FD},
 		{0x898, 0x89F},
 		{0x8CA, 0x8D3},
@@ -75,6 +82,4 @@ func isLaterMark(r rune) bool {
 		{0x1E2EC, 0x1E2EF},
 		{0x1E4EC, 0x1E4EF},
 	}
-	i, found := slices.BinarySearchFunc(later[:], r, func(e [2]rune, r rune) int { return int(e[0] - r) })
-	return found || i > 0 && r <= later[i-1][1]
 }

@@ -135,12 +135,7 @@ func (r *Renderer) Render(ctx context.Context, p *prompt.Prompt) (Text, error) {
 	if (c.features&prompt.Tools != 0 || tools != nil) && r.byTool {
 		return Text{}, refuse("another template is for requests with tools")
 	}
-	if r.engine == SGLang {
-		err = c.asSGLang(messages, settings.carryOn)
-	} else {
-		err = asVLLM(messages)
-	}
-	if err != nil {
+	if err := c.adapt(messages, settings.carryOn); err != nil {
 		return Text{}, err
 	}
 	end := ending{}
@@ -157,6 +152,14 @@ func (r *Renderer) Render(ctx context.Context, p *prompt.Prompt) (Text, error) {
 	out, err := end.of(text)
 	out.Features = p.Features | c.features
 	return out, err
+}
+
+// adapt changes the messages as the engine does before its template sees them.
+func (c *conversation) adapt(messages *chattemplate.List, carryOn bool) error {
+	if c.engine == SGLang {
+		return c.asSGLang(messages, carryOn)
+	}
+	return asVLLM(messages)
 }
 
 func (r *Renderer) args(messages *chattemplate.List, tools chattemplate.Value, s settings) *chattemplate.Dict {

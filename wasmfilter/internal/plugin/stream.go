@@ -225,8 +225,7 @@ func (s *stream) perform(effects []flow.Effect, outside bool) {
 		case flow.EffectNone, flow.EffectAbort: // a request that is over asks for nothing else
 		}
 	}
-	if unasked.Kind != flow.EventNone {
-		// The host takes no call, so its answer is known.
+	if unasked.Kind != flow.EventNone { // the host takes no call, so its answer is known
 		unasked.Now = s.plugin.clock.Now()
 		s.perform(s.request.Step(&unasked), outside)
 	}
