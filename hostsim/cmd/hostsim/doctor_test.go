@@ -100,7 +100,7 @@ func targets() [][]string {
 		{"istio", "--header-only", "--state", "10.0.0.5:9090", "--engine", "10.0.0.7:8000", "--wasm", "/etc/istio/filter.wasm"},
 		{"envoy-gateway", "--engine", "10.0.0.7:8000", "--state", "10.0.0.5:9090", "--wasm-url", "https://modules.example/filter.wasm", "--wasm-sha256", strings.Repeat("ab", 32)},
 		{"envoy-gateway", "--engine-service", "engines:8000", "--wasm-url", "oci://registry.example/filter@sha256:" + strings.Repeat("ab", 32)},
-		{"kubernetes"},
+		{"kubernetes", "--image", "registry.example/statesvc:1"},
 	}
 }
 
