@@ -34,8 +34,9 @@ spec: {containers: [{name: istio-proxy, image: proxy}]}
 status: {podIP: 127.0.0.1, phase: Running, conditions: [{type: Ready, status: "True"}]}
 `
 
-// withoutAlpn takes out what only Istio's own build of Envoy has.
-const withoutAlpn = `---
+// forStockEnvoy takes out what only Istio's own build of Envoy has, and keeps listeners
+// to the loopback interface.
+const forStockEnvoy = `---
 apiVersion: networking.istio.io/v1alpha3
 kind: EnvoyFilter
 metadata: {name: stock-envoy, namespace: istio-system}
@@ -47,6 +48,9 @@ spec:
       context: GATEWAY
       listener: {filterChain: {filter: {name: envoy.filters.network.http_connection_manager, subFilter: {name: istio.alpn}}}}
     patch: {operation: REMOVE}
+  - applyTo: LISTENER
+    match: {context: GATEWAY}
+    patch: {operation: MERGE, value: {address: {socket_address: {address: 127.0.0.1}}}}
 `
 
 // istioBootstrap is a stock Envoy that asks a control plane for everything, as the
@@ -70,11 +74,13 @@ static_resources:
     load_assignment: {cluster_name: istiod, endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: %s}}}}]}]}
 `
 
-// Rendered manifests, through Istio's generator into a stock Envoy.
+// Rendered and shipped manifests, through Istio's generator into a stock Envoy.
 func TestIstio_manifests(t *testing.T) {
 	generator := buildIstio(t)
 	t.Run("full mode", func(t *testing.T) { istioFullMode(t, generator) })
 	t.Run("header only", func(t *testing.T) { istioHeaderOnly(t, generator) })
+	t.Run("Services", func(t *testing.T) { istioServices(t, generator) })
+	t.Run("shipped file", func(t *testing.T) { istioShipped(t, generator) })
 }
 
 // Bodies decide, up to the largest.
@@ -124,18 +130,33 @@ func istioHeaderOnly(t *testing.T, generator string) {
 	}
 }
 
-// startIstio renders manifests for the rig and puts Istio and an Envoy in front.
+// startIstio renders manifests for the rig's addresses and puts Istio and an Envoy in
+// front.
 func (r *rig) startIstio(generator, filter string, headerOnly bool) {
 	r.t.Helper()
-	listen, admin := envoytest.FreePort(r.t), envoytest.FreePort(r.t)
-	in, err := render.Read([]byte(`{"version": 1, "proxy": "e2e", "state": {"cluster": "pointsman_state"}, `+filter+`}`), render.Options{
-		Listen: listen, State: r.state.addr, Engines: r.fleet.Addrs(), Wasm: render.Wasm{Path: module.Module(r.t)},
-		Namespace: "istio-system", Selector: map[string]string{"istio": "ingressgateway"}, HeaderOnly: headerOnly,
+	listen := envoytest.FreePort(r.t)
+	manifests := r.renderIstio(filter, render.Options{
+		Listen: listen, State: r.state.addr, Engines: r.fleet.Addrs(), HeaderOnly: headerOnly,
 	})
+	r.serveIstio(generator, listen, manifests, istioPod)
+}
+
+// renderIstio renders manifests for the gateway's pod and the module of this checkout.
+func (r *rig) renderIstio(filter string, o render.Options) string {
+	r.t.Helper()
+	o.Wasm, o.Namespace, o.Selector = render.Wasm{Path: module.Module(r.t)}, "istio-system", map[string]string{"istio": "ingressgateway"}
+	in, err := render.Read([]byte(`{"version": 1, "proxy": "e2e", "state": {"cluster": "pointsman_state"}, `+filter+`}`), o)
 	require.NoError(r.t, err)
 	files, err := istio.Render(in)
 	require.NoError(r.t, err)
-	istiod := serveIstio(r.t, generator, string(files[0].Text)+withoutAlpn)
+	return string(files[0].Text)
+}
+
+// serveIstio puts an Envoy in front that gets everything from Istio's generator.
+func (r *rig) serveIstio(generator, listen, manifests, objects string) {
+	r.t.Helper()
+	admin := envoytest.FreePort(r.t)
+	istiod := runIstio(r.t, generator, manifests+forStockEnvoy, objects)
 	_, adminPort, err := net.SplitHostPort(admin)
 	require.NoError(r.t, err)
 	_, istiodPort, err := net.SplitHostPort(istiod)
@@ -156,9 +177,9 @@ func buildIstio(t testing.TB) string {
 	return binary
 }
 
-// serveIstio runs the generator with manifests, and gives the address that it serves
-// them at.
-func serveIstio(t testing.TB, generator, manifests string) string {
+// runIstio runs the generator with manifests and Kubernetes objects, and gives the
+// address that it serves them at.
+func runIstio(t testing.TB, generator, manifests, objects string) string {
 	t.Helper()
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -167,7 +188,7 @@ func serveIstio(t testing.TB, generator, manifests string) string {
 		return path
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, generator, "-manifests", write("manifests.yaml", manifests), "-objects", write("pod.yaml", istioPod))
+	cmd := exec.CommandContext(ctx, generator, "-manifests", write("manifests.yaml", manifests), "-objects", write("objects.yaml", objects))
 	cmd.Env = append(os.Environ(), "PILOT_ENABLE_METADATA_EXCHANGE=false")
 	log := &syncBuilder{}
 	cmd.Stderr = log

@@ -40,6 +40,7 @@ type Context struct {
 	gauges  map[string]*gauge // of models whose prompts were counted, by name in the configuration
 	past    *past             // nil when no policy goes by history
 	pending *pending          // nil when no policy asks for the index, or what was sent does not count
+	sent    sentTokens        // where an index was asked
 
 	fleetBy core.Instant // until when requests wait for the first fleet; 0 before any did
 

@@ -28,6 +28,7 @@ func (r *Request) dispatch(now core.Instant, chosen *bucket.Bucket, picked bucke
 	r.phase = phaseRouted
 	r.receipt.Prefix = r.known(&pick) // before this request is a part of it
 	r.enter(pick.Worker, now)
+	r.countSent(&pick)
 	r.receipt.Chosen, r.receipt.Reason, r.receipt.Matched = pick.Worker.ID, pick.Reason, pick.Matched
 	r.ctx.Counters.add(RequestsRouted)
 	r.ctx.Counters.picked(pick.Reason)

@@ -78,7 +78,10 @@ func (v *Views) Sent(source string, w *core.Worker) uint64 {
 	if source == policy.SourceHistory && v.request != nil && v.request.ctx.past != nil {
 		return v.request.ctx.past.table.Sent(w)
 	}
-	return 0
+	if v.request == nil {
+		return 0
+	}
+	return v.request.ctx.sent.of(w)
 }
 
 // outcomeOf reads an answer. A hit without a query makes no sense.

@@ -15,7 +15,6 @@ type CacheAware struct {
 	observer
 	caching  Caching
 	prefixes PrefixView
-	fallback *PowerOfTwo // samples for a miss; admits all
 
 	// Of the present pick. Nothing in them outlives it.
 	lookup  Lookup
@@ -58,8 +57,7 @@ func NewCacheAware(c Caching, limits admission.Limits, loads LoadView, prefixes 
 	if prefixes == nil {
 		return nil, &core.ConfigError{Detail: "cache_aware needs a view of prefixes"}
 	}
-	fallback, err := NewPowerOfTwo(c.MinLoadChoices, admission.Limits{}, loads)
-	return &CacheAware{observer: o, caching: c, prefixes: prefixes, fallback: fallback}, err
+	return &CacheAware{observer: o, caching: c, prefixes: prefixes}, nil
 }
 
 // Name is the policy's name in configuration.

@@ -30,11 +30,8 @@ func (p *CacheAware) miss(engines []*core.Worker, req *core.PickRequest) (core.P
 
 // sampled chooses by pressure from a sample, or from all where they are no more.
 func (p *CacheAware) sampled(pool []*core.Worker, req *core.PickRequest) (*core.Worker, pressure.Side) {
-	switch {
-	case p.caching.Private:
+	if p.caching.Private || p.caching.MinLoadChoices < len(pool) {
 		return p.spread(pool, req)
-	case p.caching.MinLoadChoices < len(pool):
-		return p.fallback.choose(pool, req)
 	}
 	return p.least(pool, req)
 }

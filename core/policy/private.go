@@ -74,10 +74,17 @@ func (p *CacheAware) burdenOf(w *core.Worker, now core.Instant) burden {
 	return burden{w, p.observe(w, now), p.prefixes.Sent(p.caching.Source, w)}
 }
 
-// busier reports whether an engine is busier than another. Complete reports decide
-// where both have one.
+// busier reports whether an engine is busier than another. With private matching
+// complete reports decide where both have one; else pressure does as in power_of_two
+// (engine-selection.md 9.6), which says nothing of equals.
 func (p *CacheAware) busier(one, than *burden, stage core.Stage) bool {
 	a, b := one.side, than.side
+	if !p.caching.Private {
+		if order := pressure.Compare(stage, a, b); order != 0 {
+			return order > 0
+		}
+		return one.sent > than.sent
+	}
 	if a.Report != nil && b.Report != nil && a.Report.Native() && b.Report.Native() {
 		if order := pressure.Compare(stage, a, b); order != 0 {
 			return order > 0

@@ -159,3 +159,24 @@ func TestPrivate_costs_no_allocation(t *testing.T) {
 	}
 	require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = p.Pick(engines, req) }))
 }
+
+// Without private matching pressure decides as in power_of_two, and between equals
+// what was sent.
+func TestCacheAware_miss_ties(t *testing.T) {
+	k := newKitchen(t, 3)
+	k.prefixes.Send("w0000", 9)
+	k.prefixes.Send("w0001", 8)
+	k.prefixes.Send("w0002", 9)
+	p := cacheAware(t, k.caching, k.limits, k.loads, k.prefixes)
+	counts := make([]int, 3)
+	for seed := range uint64(3000) {
+		k.req.Rand = coretest.Request(seed).Rand
+		counts[take(t, p, k.engines, k.req).Slot]++
+	}
+	require.InDelta(t, 2000, counts[1], 150, "in every sample that it is in")
+	k.loads.SetInflight(k.engines[1], 1)
+	for seed := range uint64(100) {
+		k.req.Rand = coretest.Request(seed).Rand
+		require.NotEqual(t, 1, take(t, p, k.engines, k.req).Slot, "the least difference in flight goes before")
+	}
+}

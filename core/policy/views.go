@@ -73,6 +73,6 @@ type PrefixView interface {
 	// and without a gap; of several ranks or copies the most. 0 when none.
 	Depth(source string, w *core.Worker) uint64
 	// Sent is how much this context lately sent an engine that it did not hold, in
-	// units of the source, to compare engines by. 0 for sources that do not know.
+	// units of the source, to compare engines by.
 	Sent(source string, w *core.Worker) uint64
 }

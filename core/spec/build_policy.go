@@ -85,7 +85,7 @@ func (p *Policy) caching() policy.Caching {
 		c.Source = p.Source
 	}
 	c.Private = valueOr(p.PrivateMatch, c.Source == policy.SourceHistory)
-	if c.Private && c.Source == policy.SourceHistory {
+	if c.Private {
 		c.MinLoadChoices = policy.DefaultPrivateChoices
 	}
 	c.MinMatchedTokens = valueOr(p.MinMatchedTokens, c.MinMatchedTokens)

@@ -223,7 +223,7 @@ func TestPolicy_caching(t *testing.T) {
 	require.Nil(t, policyOf(t, `"type": "cache_aware", "pressure_guard": false`).caching().Guard)
 	private := policyOf(t, `"type": "cache_aware", "private_match": true`).caching()
 	require.True(t, private.Private)
-	require.Equal(t, policy.DefaultMinLoadChoices, private.MinLoadChoices, "what was sent is known by history only")
+	require.Equal(t, policy.DefaultPrivateChoices, private.MinLoadChoices)
 	require.False(t, policyOf(t, `"type": "cache_aware", "source": "history", "private_match": false`).caching().Private)
 	for _, fallback := range []string{"round_robin", "random", "power_of_two", "load_based"} {
 		policyOf(t, `"type": "sticky", "fallback": "`+fallback+`"`)

@@ -55,8 +55,12 @@ func Examine(inputs []Input, options Options) *Report {
 		read.input(in)
 	}
 	read.assign()
-	m.istio(read.istio)
-	m.gateway(read.gateway)
+	for _, set := range alternatives(read.istio) {
+		m.istio(set)
+	}
+	for _, set := range alternatives(read.gateway) {
+		m.gateway(set)
+	}
 	if options.ReadFile != nil {
 		m.readModules(options.ReadFile)
 	}

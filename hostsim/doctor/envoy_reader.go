@@ -98,7 +98,7 @@ func (e *envoyReader) chain(l *listener, at tree.At) *chain {
 }
 
 func (e *envoyReader) filter(at tree.At) *filter {
-	f := &filter{name: at.Get("name").Text(), at: at}
+	f := &filter{name: at.Get("name").Text(), at: at, disabled: at.Get("disabled")}
 	if discovered := at.Get("config_discovery"); discovered.Exists() {
 		e.waiting = append(e.waiting, waiting{f, f.name})
 		f.body = discovered.Get("default_config")
@@ -121,6 +121,7 @@ func (e *envoyReader) configure(f *filter, at tree.At) {
 
 func (e *envoyReader) routes(c *chain, table tree.At) {
 	c.removes = append(c.removes, table.Get("request_headers_to_remove").Items()...)
+	c.settings = append(c.settings, table.Get("typed_per_filter_config"))
 	for _, h := range table.Get("virtual_hosts").Items() {
 		c.hosts = append(c.hosts, readHost(h, e.proxy.defaults()))
 	}

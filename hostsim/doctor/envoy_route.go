@@ -9,6 +9,7 @@ func readHost(at tree.At, d defaults) *virtualHost {
 	h := &virtualHost{
 		at: at, name: at.Get("name").Text(),
 		removes:   at.Get("request_headers_to_remove").Items(),
+		settings:  []tree.At{at.Get("typed_per_filter_config")},
 		bodyLimit: bodyLimit(at),
 	}
 	for _, r := range at.Get("routes").Items() {
@@ -38,6 +39,7 @@ func readRoute(at tree.At, h *virtualHost, d defaults) *route {
 		pattern:     match.Get("safe_regex", "regex").Text(),
 		conditional: len(match.Get("headers").Items())+len(match.Get("query_parameters").Items()) > 0,
 		removes:     at.Get("request_headers_to_remove").Items(),
+		settings:    []tree.At{at.Get("typed_per_filter_config")},
 		bodyLimit:   bodyLimit(at),
 	}
 	if sep := match.Get("path_separated_prefix").Text(); sep != "" {
@@ -59,6 +61,9 @@ func (r *route) action(at tree.At, d defaults) {
 		r.clusterAt = w.Get("name")
 		r.clusters = append(r.clusters, r.clusterAt.Text())
 		r.removes = append(r.removes, w.Get("request_headers_to_remove").Items()...)
+	}
+	for _, mirror := range at.Get("request_mirror_policies").Items() {
+		r.mirrors = append(r.mirrors, mirror.Get("cluster"))
 	}
 	r.timeout = spanAt(at.Get("timeout"), d.timeout)
 	if !r.timeout.set {

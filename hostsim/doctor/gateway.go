@@ -20,11 +20,12 @@ type gatewayReader struct {
 }
 
 // gateway reads these manifests together.
-func (m *model) gateway(objects []manifest) {
+func (m *model) gateway(set manifests) {
+	objects := set.objects
 	if len(objects) == 0 {
 		return
 	}
-	p := &proxy{title: "Envoy Gateway manifests", at: objects[0].at, host: hostGateway}
+	p := &proxy{title: "Envoy Gateway manifests", at: objects[0].at, host: hostGateway, instead: set.instead}
 	r := &gatewayReader{envoyReader: envoyReader{proxy: p}, objects: objects}
 	d, at := p.defaults(), objects[0].at
 	r.listener = &listener{name: "generated", at: at, buffer: number{value: d.buffer, at: at}}
@@ -38,7 +39,7 @@ func (m *model) gateway(objects []manifest) {
 	r.each("BackendTrafficPolicy", r.backendPolicy)
 	r.each("EnvoyPatchPolicy", func(o manifest) {
 		for _, patch := range o.spec.Get("jsonPatches").Items() {
-			r.patch(patch)
+			r.patch(o, patch)
 		}
 	})
 	r.finish()

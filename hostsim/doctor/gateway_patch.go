@@ -8,7 +8,7 @@ import (
 
 // patch applies one JSON patch of an EnvoyPatchPolicy, as far as it concerns the filter:
 // resources added whole, filters, the header-pause flag, and the listener's limit.
-func (r *gatewayReader) patch(at tree.At) {
+func (r *gatewayReader) patch(o manifest, at tree.At) {
 	operation := at.Get("operation")
 	op, path, value := operation.Get("op").Text(), operation.Get("path").Text(), operation.Get("value")
 	if op != "add" && op != "replace" {
@@ -20,7 +20,9 @@ func (r *gatewayReader) patch(at tree.At) {
 	case strings.HasSuffix(kind, ".Cluster"):
 		r.clusterPatch(at, path, value)
 	case strings.HasSuffix(kind, ".Listener"):
-		r.listenerPatch(path, operation)
+		if r.listenerHere(o, at) {
+			r.listenerPatch(path, operation)
+		}
 	case strings.HasSuffix(kind, ".RouteConfiguration"):
 		if strings.Contains(path, "request_headers_to_remove") {
 			r.chain.removes = append(r.chain.removes, append(value.Items(), value)...)
@@ -32,39 +34,39 @@ func (r *gatewayReader) patch(at tree.At) {
 // what jsonPath finds.
 func (r *gatewayReader) listenerPatch(path string, operation tree.At) {
 	value := operation.Get("value")
-	find := operation.Get("jsonPath").Text()
+	find := operation.Get("jsonPath")
 	switch field := path[strings.LastIndex(path, "/")+1:]; field {
 	case "allow_on_headers_stop_iteration", "allowOnHeadersStopIteration":
-		r.eachPatched(find, func(p *plugin) { p.canPause, p.pause, p.pauseAt = true, value.True(), value })
+		if !r.pluginField(operation, field) {
+			return
+		}
+		r.eachPatched(find, func(f *filter) { f.plugin.canPause, f.plugin.pause, f.plugin.pauseAt = true, value.True(), value })
 	case "failure_policy", "failurePolicy":
-		r.eachPatched(find, func(p *plugin) { p.failure, p.failureAt = failureOf(value), value })
+		if !r.pluginField(operation, field) {
+			return
+		}
+		r.eachPatched(find, func(f *filter) { f.plugin.failure, f.plugin.failureAt = failureOf(value), value })
+	case "disabled":
+		r.eachPatched(find, func(f *filter) { f.disabled = value })
 	case "per_connection_buffer_limit_bytes", "perConnectionBufferLimitBytes":
 		r.listener.buffer = numberAt(value, r.listener.buffer.value)
 	case "stream_idle_timeout", "streamIdleTimeout":
 		r.chain.idle = spanAt(value, r.chain.idle.value)
 	default:
-		if strings.Contains(path+find, "http_filters") && value.Get("typed_config").Exists() {
+		if strings.Contains(path+find.Text(), "http_filters") && value.Get("typed_config").Exists() {
 			r.insert(r.filter(value))
 		}
 	}
 }
 
-// eachPatched calls visit for the plugins that a patch is for. A JSONPath names a filter
-// as Envoy Gateway does; a plain path names it by its place in the chain, which is not
-// known here, and is taken for every filter.
-func (r *gatewayReader) eachPatched(find string, visit func(*plugin)) {
-	for _, f := range r.chain.filters {
-		if f.plugin == nil || strings.Contains(find, wasmFilterPrefix) && !strings.Contains(find, f.generated) {
-			continue
-		}
-		visit(f.plugin)
-	}
-}
-
 // clusterPatch sets one field of a cluster.
 func (r *gatewayReader) clusterPatch(at tree.At, path string, value tree.At) {
-	c := r.proxy.cluster(at.Get("name").Text())
+	name := at.Get("name")
+	c := r.proxy.cluster(name.Text())
 	if c == nil {
+		if strings.HasPrefix(name.Text(), "httproute/") && r.proxy.lacks(name.Text()) {
+			r.proxy.miss(name, "the route has no rule with that cluster")
+		}
 		return
 	}
 	if keys := strings.Split(strings.TrimPrefix(path, "/"), "/"); len(keys) == 1 {

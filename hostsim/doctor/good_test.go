@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -49,6 +50,24 @@ func shipped(t *testing.T) (sets [][]string) {
 	return sets
 }
 
+// knownNotes are the notes that files have for what they are: a WasmPlugin cannot show
+// the filter bodies, and Envoy Gateway cannot start a filter anew without a patch.
+func knownNotes() map[string][]string {
+	return map[string][]string{
+		"envoy-gateway.yaml":     {"fail-closed"},
+		"istio-header-only.yaml": {"header-only"},
+		"header-only.yaml":       {"header-only", "wasm-tag"},
+	}
+}
+
+// unexpected lists findings that are worse than a note, and notes that are not known.
+func unexpected(findings []Finding) []string {
+	known := knownNotes()
+	return brief(slices.DeleteFunc(slices.Clone(findings), func(f Finding) bool {
+		return f.Severity == Note && slices.Contains(known[filepath.Base(f.File)], f.Rule)
+	}))
+}
+
 // Nothing is wrong with anything that is shipped, for any release that routes by the body.
 func TestGood_files_have_no_findings(t *testing.T) {
 	sets := shipped(t)
@@ -61,7 +80,7 @@ func TestGood_files_have_no_findings(t *testing.T) {
 			inputs = append(inputs, Input{Name: file, Data: data})
 		}
 		for _, version := range []*Version{nil, {1, 36, 4}, {1, 40, 0}} {
-			require.Empty(t, worst(Examine(inputs, Options{Version: version}).Findings), "%q", files)
+			require.Empty(t, unexpected(Examine(inputs, Options{Version: version}).Findings), "%q", files)
 		}
 	}
 }
@@ -76,6 +95,15 @@ func TestGood_pairs_have_no_findings(t *testing.T) {
 			inputs = append(inputs, Input{Name: name, Data: []byte(good(t, name)), Asked: true})
 		}
 		require.Empty(t, Examine(inputs, Options{}).Findings, pair)
+	}
+}
+
+// Filter and host may agree on another header than the default one.
+func TestGood_with_another_header(t *testing.T) {
+	for _, name := range []string{"override-host.yaml", "original-dst.yaml"} {
+		text := strings.ReplaceAll(good(t, name), "x-pointsman-endpoint", "x-gateway-destination-endpoint")
+		text = strings.Replace(text, `"proxy": "demo",`, `"endpoint_header": "X-Gateway-Destination-Endpoint",`, 1)
+		require.Empty(t, Examine([]Input{{Name: name, Data: []byte(text), Asked: true}}, Options{}).Findings, name)
 	}
 }
 
@@ -97,6 +125,7 @@ spec:
 	require.ElementsMatch(t, []string{
 		"error header-removed spec.rules[0].filters[0].requestHeaderModifier.remove[0]",
 		"error route-timeout spec.rules[0].timeouts.request",
+		"error route-misses-engines spec.rules[0].backendRefs",
 	}, brief(worst(report.Findings)))
 }
 

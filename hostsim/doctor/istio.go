@@ -19,11 +19,12 @@ type istioReader struct {
 }
 
 // istio reads Istio's manifests together.
-func (m *model) istio(objects []manifest) {
+func (m *model) istio(set manifests) {
+	objects := set.objects
 	if len(objects) == 0 {
 		return
 	}
-	p := &proxy{title: "Istio manifests", at: objects[0].at, host: hostIstio}
+	p := &proxy{title: "Istio manifests", at: objects[0].at, host: hostIstio, patched: true, instead: set.instead}
 	r := &istioReader{envoyReader: envoyReader{proxy: p}, objects: objects}
 	d := p.defaults()
 	r.listener = &listener{name: "generated", at: objects[0].at, buffer: number{value: d.buffer, at: objects[0].at}}
@@ -39,6 +40,7 @@ func (m *model) istio(objects []manifest) {
 		for _, patch := range o.spec.Get("configPatches").Items() {
 			r.patch(patch)
 		}
+		r.targets(o)
 	})
 	r.finish()
 	r.chain.anchor()
@@ -85,7 +87,7 @@ func (r *istioReader) serviceEntry(o manifest) {
 
 // destinationRule sets the connection pools of a host.
 func (r *istioReader) destinationRule(o manifest) {
-	host := o.spec.Get("host").Text()
+	host := r.fullHost(o.spec.Get("host").Text(), o.namespaceOrDefault())
 	pool := o.spec.Get("trafficPolicy", "connectionPool")
 	for _, c := range r.proxy.clusters {
 		if !strings.HasSuffix(c.name, "|"+host) {
@@ -120,13 +122,13 @@ func (r *istioReader) virtualService(o manifest) {
 			matches = []tree.At{{}}
 		}
 		for _, match := range matches {
-			h.routes = append(h.routes, r.httpRoute(http, match, h))
+			h.routes = append(h.routes, r.httpRoute(http, match, h, o.namespaceOrDefault()))
 		}
 	}
 	r.chain.hosts = append(r.chain.hosts, h)
 }
 
-func (r *istioReader) httpRoute(at, match tree.At, h *virtualHost) *route {
+func (r *istioReader) httpRoute(at, match tree.At, h *virtualHost, namespace string) *route {
 	uri := match.Get("uri")
 	rt := &route{
 		at: at, host: h, prefix: uri.Get("prefix").Text(), path: uri.Get("exact").Text(), pattern: uri.Get("regex").Text(),
@@ -140,7 +142,7 @@ func (r *istioReader) httpRoute(at, match tree.At, h *virtualHost) *route {
 	for _, d := range at.Get("route").Items() {
 		rt.clusterAt = d.Get("destination")
 		rt.removes = append(rt.removes, d.Get("headers", "request", "remove").Items()...)
-		host, port := rt.clusterAt.Get("host").Text(), rt.clusterAt.Get("port", "number").Text()
+		host, port := r.fullHost(rt.clusterAt.Get("host").Text(), namespace), rt.clusterAt.Get("port", "number").Text()
 		rt.clusters = append(rt.clusters, r.destination(host, port, rt.clusterAt.Get("subset").Text()))
 	}
 	retries := at.Get("retries")

@@ -29,10 +29,9 @@ func (r *istioReader) patch(at tree.At) {
 		}
 	case "CLUSTER":
 		r.clusterPatch(at, value, operation)
-	case "ROUTE_CONFIGURATION":
+	case "ROUTE_CONFIGURATION", "VIRTUAL_HOST":
 		r.chain.removes = append(r.chain.removes, value.Get("request_headers_to_remove").Items()...)
-	case "VIRTUAL_HOST":
-		r.chain.removes = append(r.chain.removes, value.Get("request_headers_to_remove").Items()...)
+		r.chain.settings = append(r.chain.settings, value.Get("typed_per_filter_config"))
 	case "HTTP_ROUTE":
 		r.routePatch(at, value, operation)
 	}
@@ -40,11 +39,19 @@ func (r *istioReader) patch(at tree.At) {
 
 // httpFilter puts a filter where its patch says.
 func (r *istioReader) httpFilter(at, value tree.At, operation string) {
-	if operation == "REMOVE" || operation == "MERGE" || operation == "REPLACE" {
+	anchor := at.Get("match", "listener", "filterChain", "filter", "subFilter", "name").Text()
+	switch operation {
+	case "REMOVE", "REPLACE":
+		return
+	case "MERGE":
+		for _, f := range r.chain.filters {
+			if d := value.Get("disabled"); d.Exists() && f.name == anchor {
+				f.disabled = d
+			}
+		}
 		return
 	}
 	f := r.filter(value)
-	anchor := at.Get("match", "listener", "filterChain", "filter", "subFilter", "name").Text()
 	place := slices.IndexFunc(r.chain.filters, func(o *filter) bool { return o.name == anchor })
 	if place < 0 && anchor != "" {
 		// A filter that Istio adds for other reasons; it stands before the router.
@@ -66,32 +73,6 @@ func (r *istioReader) httpFilter(at, value tree.At, operation string) {
 	r.chain.filters = slices.Insert(r.chain.filters, place, f)
 }
 
-// clusterPatch adds a cluster, or changes those that its match names.
-func (r *istioReader) clusterPatch(at, value tree.At, operation string) {
-	if operation == "ADD" {
-		r.addCluster(value)
-		return
-	}
-	match := at.Get("match", "cluster")
-	name, service, port := match.Get("name").Text(), match.Get("service").Text(), match.Get("portNumber").Text()
-	found := false
-	for _, c := range r.proxy.clusters {
-		if name != "" && c.name == name || name == "" && strings.HasSuffix(c.name, "|"+service) && (port == "" || strings.HasPrefix(c.name, "outbound|"+port+"|")) {
-			c.patch(value)
-			found = true
-		}
-	}
-	if found || operation != "MERGE" {
-		return
-	}
-	c := readCluster(value, r.proxy.defaults())
-	c.partial, c.name = true, name
-	if name == "" {
-		c.name = outbound(service, port, "")
-	}
-	r.proxy.clusters = append(r.proxy.clusters, c)
-}
-
 // routePatch applies a patch of routes to all of them, or adds a route.
 func (r *istioReader) routePatch(at, value tree.At, operation string) {
 	if operation != "MERGE" {
@@ -106,6 +87,7 @@ func (r *istioReader) routePatch(at, value tree.At, operation string) {
 	for _, h := range r.chain.hosts {
 		for _, rt := range h.routes {
 			rt.removes = append(rt.removes, value.Get("request_headers_to_remove").Items()...)
+			rt.settings = append(rt.settings, value.Get("typed_per_filter_config"))
 			action := value.Get("route")
 			if t := action.Get("timeout"); t.Exists() {
 				rt.timeout = spanAt(t, rt.timeout.value)

@@ -34,6 +34,9 @@ func (r *istioReader) wasmPlugin(o manifest) {
 	if p.config != nil {
 		r.filters = append(r.filters, p.config)
 	}
+	if p.ours {
+		r.target(o, o.spec.Get("selector", "matchLabels"))
+	}
 	f := &filter{name: o.name, kind: "Wasm", at: o.at, body: o.spec, plugin: p}
 	r.chain.filters = slices.Insert(r.chain.filters, r.phase(o.spec.Get("phase").Text()), f)
 }

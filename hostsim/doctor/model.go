@@ -60,7 +60,11 @@ type proxy struct {
 	version   *Version // nil when unknown
 	listeners []*listener
 	clusters  []*cluster
-	complete  bool // it has no cluster but these
+	complete  bool   // it has no cluster but these
+	patched   bool   // its clusters are made elsewhere, and patched by what is here
+	instead   string // files that it is an alternative to
+	misses    []miss
+	strays    []tree.At // namespaces of manifests that may not be those of their gateway
 	byName    map[string]*cluster
 	indexed   int // clusters in byName
 }
@@ -112,10 +116,11 @@ type chain struct {
 	hosts     []*virtualHost
 	routeName string // of routes that come by RDS
 	removes   []tree.At
-	early     []string // headers that are taken away from clients before anything else
-	idle      span     // of a stream
-	request   span     // until a request is complete
-	longest   span     // of a stream in all
+	settings  []tree.At // of filters for all routes, by their names
+	early     []string  // headers that are taken away from clients before anything else
+	idle      span      // of a stream
+	request   span      // until a request is complete
+	longest   span      // of a stream in all
 }
 
 // ours gives the filters of this project in the chain.
@@ -147,6 +152,7 @@ type filter struct {
 	body tree.At // its configuration
 	// generated is the name that a control plane gives it, where that is known.
 	generated string
+	disabled  tree.At
 	// plugin is set for wasm filters.
 	plugin *plugin
 }
@@ -167,6 +173,7 @@ type plugin struct {
 	serverAt  tree.At  // exists where the plugin is for inbound listeners only
 	config    *filterConfig
 	configAt  tree.At
+	allowed   tree.At // the calls it may make and get
 }
 
 // failure is what becomes of requests when a VM died.
@@ -186,6 +193,7 @@ type code struct {
 	url    string
 	sha256 tree.At
 	remote bool
+	inline bool
 	image  bool // an OCI image, which may be named by its digest
 }
 
@@ -200,6 +208,7 @@ type virtualHost struct {
 	at        tree.At
 	name      string
 	removes   []tree.At
+	settings  []tree.At // of filters, by their names
 	bodyLimit number
 	routes    []*route
 	taken     map[string]*route // by paths that were asked for
@@ -221,6 +230,8 @@ type route struct {
 	retryOn     string // empty for no retries
 	retryAt     tree.At
 	removes     []tree.At
+	settings    []tree.At // of filters, by their names
+	mirrors     []tree.At // the names of clusters that get copies
 	bodyLimit   number
 }
 

@@ -27,6 +27,9 @@ func (m *model) pictures() []Picture {
 				pic.Lines = append(pic.Lines, p.line(l, c))
 			}
 		}
+		if p.instead != "" {
+			pic.Lines = append(pic.Lines, "an alternative to "+p.instead+", which has objects of the same names")
+		}
 		list = append(list, pic)
 	}
 	return list

@@ -7,10 +7,6 @@ import (
 	"github.com/pointsman/pointsman/hostsim/doctor/tree"
 )
 
-// headerEndpoint is where the filter puts its choice, and what its host must read
-// (design section 8).
-const headerEndpoint = "x-pointsman-endpoint"
-
 // numberAt reads a number, or its default.
 func numberAt(at tree.At, otherwise uint64) number {
 	if n, ok := at.Uint(); ok {

@@ -17,6 +17,7 @@ func readPlugin(at tree.At) *plugin {
 		runtime: vm.Get("runtime"),
 		vmID:    vm.Get("vm_id"),
 		code:    readCode(vm.Get("code")),
+		allowed: at.Get("capability_restriction_config", "allowed_capabilities"),
 	}
 	p.failureAt = at.Get("failure_policy")
 	p.failure = failureOf(p.failureAt)
@@ -52,7 +53,9 @@ func named(names ...string) bool {
 }
 
 func readCode(at tree.At) code {
-	c := code{at: at, local: at.Get("local", "filename").Text()}
+	local := at.Get("local")
+	c := code{at: at, local: local.Get("filename").Text()}
+	c.inline = local.Get("inline_bytes").Exists() || local.Get("inline_string").Exists() || local.Get("environment_variable").Exists()
 	if remote := at.Get("remote"); remote.Exists() {
 		c.remote, c.at = true, remote
 		c.url = remote.Get("http_uri", "uri").Text()

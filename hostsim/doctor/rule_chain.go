@@ -3,6 +3,8 @@ package doctor
 import (
 	"slices"
 	"strings"
+
+	"github.com/pointsman/pointsman/core/spec"
 )
 
 func chainRules() []Rule {
@@ -112,7 +114,7 @@ func clientChooses(m *model, report reporter) {
 		}
 		for _, l := range p.listeners {
 			for _, c := range l.chains {
-				if len(c.ours()) == 0 && !slices.Contains(c.early, headerEndpoint) {
+				if len(c.ours()) == 0 {
 					p.exposed(c, report)
 				}
 			}
@@ -120,13 +122,27 @@ func clientChooses(m *model, report reporter) {
 	}
 }
 
-// exposed reports routes of a chain without the filter that obey the header.
+// endpointHeaders are the headers that filters of a proxy name engines by.
+func (p *proxy) endpointHeaders() []string {
+	list := []string{spec.DefaultEndpointHeader}
+	for _, l := range p.listeners {
+		for _, c := range l.chains {
+			for _, f := range c.ours() {
+				list = append(list, f.endpointHeader())
+			}
+		}
+	}
+	return list
+}
+
+// exposed reports routes of a chain without the filter that obey such a header.
 func (p *proxy) exposed(c *chain, report reporter) {
+	obeyed := slices.DeleteFunc(p.endpointHeaders(), func(header string) bool { return slices.Contains(c.early, header) })
 	for _, h := range c.hosts {
 		for _, r := range h.routes {
 			for _, name := range r.clusters {
-				if cl := p.cluster(name); cl != nil && cl.header == headerEndpoint {
-					report(r.clusterAt, "listener %s has no filter and leads to %s, which obeys %s", c.listener.name, name, headerEndpoint)
+				if cl := p.cluster(name); cl != nil && slices.Contains(obeyed, cl.header) {
+					report(r.clusterAt, "listener %s has no filter and leads to %s, which obeys %s", c.listener.name, name, cl.header)
 				}
 			}
 		}

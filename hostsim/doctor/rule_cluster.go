@@ -9,7 +9,7 @@ func clusterRules() []Rule {
 	return []Rule{
 		{
 			Name: "unknown-cluster", Severity: Error, Looks: "a cluster that is named and not there",
-			Why: "a call to it fails at once, each time: the filter goes on as without a state service, or aborts nothing; a route to it answers 503", Source: "envoy.md 3.1, W10",
+			Why: "a call to it fails at once, each time: the filter goes on as without a state service, or aborts nothing; a route to it answers 503, copies are not sent", Source: "envoy.md 3.1, W10",
 			Fix: "add the cluster or correct its name; on Istio it is outbound|PORT||HOST, and outside services need a ServiceEntry", check: unknownCluster,
 		},
 		{
@@ -27,9 +27,9 @@ func clusterRules() []Rule {
 			Name: "headers-reach-engines", Severity: Note, Looks: "routing headers that engines see",
 			Why: "engines have no use for them, and may log them", Fix: "remove them behind the host choice: header_mutation and upstream_codec in http_filters of the cluster's HttpProtocolOptions",
 			check: func(m *model, report reporter) {
-				m.eachEngines(func(p *proxy, _ *filter, c *cluster) {
-					if c.source != sourceOwn && p.host == hostEnvoy && !slices.Contains(c.strips, headerEndpoint) {
-						report(c.at.Get("typed_extension_protocol_options"), "cluster %s does not remove %s", c.name, headerEndpoint)
+				m.eachEngines(func(p *proxy, f *filter, c *cluster) {
+					if header := f.endpointHeader(); c.source != sourceOwn && p.host == hostEnvoy && !slices.Contains(c.strips, header) {
+						report(c.at.Get("typed_extension_protocol_options"), "cluster %s does not remove %s", c.name, header)
 					}
 				})
 			},
@@ -54,6 +54,11 @@ func unknownCluster(m *model, report reporter) {
 		for _, name := range r.clusters {
 			if p.host == hostEnvoy && p.lacks(name) {
 				report(r.clusterAt, "cluster %q of the route is not there", name)
+			}
+		}
+		for _, mirror := range r.mirrors {
+			if name := mirror.Text(); p.host == hostEnvoy && name != "" && p.lacks(name) {
+				report(mirror, "cluster %q for copies of requests is not there", name)
 			}
 		}
 	})

@@ -10,13 +10,13 @@ import (
 func endpointRules() []Rule {
 	return []Rule{
 		{
-			Name: "original-dst-header", Severity: Error, Looks: "an ORIGINAL_DST cluster that does not read x-pointsman-endpoint",
+			Name: "original-dst-header", Severity: Error, Looks: "an ORIGINAL_DST cluster that does not read the header the filter writes",
 			Why: "without a header it has no address and answers 503; Envoy's default header is not taken away from clients, who could name any address", Source: "envoy.md 2.2",
-			Fix: "original_dst_lb_config: {use_http_header: true, http_header_name: x-pointsman-endpoint}", check: originalHeader,
+			Fix: "original_dst_lb_config: {use_http_header: true, http_header_name: HEADER}, with the endpoint_header of the filter, x-pointsman-endpoint unless it is set", check: originalHeader,
 		},
 		{
-			Name: "override-source", Severity: Error, Looks: "an override_host policy that does not read x-pointsman-endpoint",
-			Why: "the fallback policy serves every request, and nothing tells that the choice is ignored", Source: "envoy.md 2.3", Fix: "override_host_sources: [{header: x-pointsman-endpoint}]", check: overrideSource,
+			Name: "override-source", Severity: Error, Looks: "an override_host policy that does not read the header the filter writes",
+			Why: "the fallback policy serves every request, and nothing tells that the choice is ignored", Source: "envoy.md 2.3", Fix: "override_host_sources: [{header: HEADER}], with the endpoint_header of the filter, x-pointsman-endpoint unless it is set", check: overrideSource,
 		},
 		{
 			Name: "override-fallback", Severity: Error, Looks: "an override_host policy without a fallback policy",
@@ -38,25 +38,25 @@ func endpointRules() []Rule {
 }
 
 func originalHeader(m *model, report reporter) {
-	m.eachEngines(func(_ *proxy, _ *filter, c *cluster) {
-		switch {
-		case c.source != sourceOriginal || c.header == headerEndpoint:
+	m.eachEngines(func(_ *proxy, f *filter, c *cluster) {
+		switch header := f.endpointHeader(); {
+		case c.source != sourceOriginal || c.header == header:
 		case c.header == "":
-			report(c.headerAt, "cluster %s reads no header", c.name)
+			report(c.headerAt, "cluster %s reads no header, the filter writes %s", c.name, header)
 		default:
-			report(c.headerAt, "cluster %s reads %s", c.name, c.header)
+			report(c.headerAt, "cluster %s reads %s, the filter writes %s", c.name, c.header, header)
 		}
 	})
 }
 
 func overrideSource(m *model, report reporter) {
-	m.eachEngines(func(_ *proxy, _ *filter, c *cluster) {
-		switch {
-		case c.source != sourceOverride || c.header == headerEndpoint:
+	m.eachEngines(func(_ *proxy, f *filter, c *cluster) {
+		switch header := f.endpointHeader(); {
+		case c.source != sourceOverride || c.header == header:
 		case c.header == "":
-			report(c.headerAt, "cluster %s has no header among its sources", c.name)
+			report(c.headerAt, "cluster %s has no header among its sources, the filter writes %s", c.name, header)
 		default:
-			report(c.headerAt, "cluster %s reads %s", c.name, c.header)
+			report(c.headerAt, "cluster %s reads %s, the filter writes %s", c.name, c.header, header)
 		}
 	})
 }

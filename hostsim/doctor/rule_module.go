@@ -10,6 +10,17 @@ import (
 func moduleRules() []Rule {
 	return []Rule{
 		{
+			Name: "wasm-code", Severity: Error, Looks: "a plugin without a module",
+			Why: "nothing can be loaded: the listener is refused, or the control plane leaves the filter out", Fix: "name the module: local.filename, remote.http_uri.uri, or url where the manifest has it",
+			check: func(m *model, report reporter) {
+				m.eachPlugin(func(_ *proxy, f *filter) {
+					if c := f.plugin.code; c.local == "" && c.url == "" && !c.inline {
+						report(first(c.at.Get("local", "filename"), c.at), "no module is named")
+					}
+				})
+			},
+		},
+		{
 			Name: "wasm-sha256", Severity: Error, Looks: "a module that is fetched over HTTP without a hash",
 			Why: "Envoy refuses remote code without one, and nobody else knows what it fetched", Fix: "set sha256 to that of dist/filter.wasm (sha256sum dist/filter.wasm)",
 			check: func(m *model, report reporter) { unhashed(m, false, report) },

@@ -63,19 +63,30 @@ func (r *route) takes(path string) bool {
 	return !r.conditional && (r.path == path || r.prefix != "" && strings.HasPrefix(path, r.prefix) || r.pattern != "")
 }
 
-func headerRemoved(m *model, report reporter) {
-	note := func(places []tree.At) {
-		for _, at := range places {
-			if strings.EqualFold(at.Text(), headerEndpoint) {
-				report(at, "%s is removed before the host is chosen", headerEndpoint)
-			}
+// takenBy are those of some paths that take a route.
+func (r *route) takenBy(paths []string) (list []string) {
+	for _, path := range paths {
+		if r.host != nil && r.host.routeOf(path) == r {
+			list = append(list, path)
 		}
 	}
-	m.eachChain(func(_ *proxy, c *chain, _ *filter) {
+	return list
+}
+
+func headerRemoved(m *model, report reporter) {
+	m.eachChain(func(_ *proxy, c *chain, ours *filter) {
+		header := ours.endpointHeader()
+		note := func(places []tree.At) {
+			for _, at := range places {
+				if strings.EqualFold(at.Text(), header) {
+					report(at, "%s is removed before the host is chosen", header)
+				}
+			}
+		}
 		note(c.removes)
 		for _, f := range c.filters[c.index(isOurs)+1:] {
-			if f.kind == "HeaderMutation" && slices.Contains(removals(f.body), headerEndpoint) {
-				report(f.at, "%s removes %s behind the filter", f.name, headerEndpoint)
+			if f.kind == "HeaderMutation" && slices.Contains(removals(f.body), header) {
+				report(f.at, "%s removes %s behind the filter", f.name, header)
 			}
 		}
 		for _, h := range c.hosts {
@@ -91,18 +102,28 @@ func missesEngines(m *model, report reporter) {
 	m.eachChain(func(p *proxy, c *chain, f *filter) {
 		for _, h := range c.hosts {
 			for _, r := range h.routes {
-				taken := slices.DeleteFunc(slices.Clone(paths(f)), func(path string) bool { return h.routeOf(path) != r })
-				if len(taken) == 0 || r.pattern != "" {
+				taken := r.takenBy(paths(f))
+				if off, _ := c.offFor(f, r); off || len(taken) == 0 || r.pattern != "" {
 					continue
 				}
 				for _, name := range r.clusters {
-					if cl := p.cluster(name); cl != nil && cl.source == sourceOwn {
-						report(r.clusterAt, "%s leads to %s, which does not read %s", strings.Join(taken, ", "), name, headerEndpoint)
+					switch cl := p.cluster(name); {
+					case cl == nil && p.patched && p.isEngines(c, h):
+						report(r.clusterAt, "%s leads to %s, which no patch makes read %s", strings.Join(taken, ", "), name, f.endpointHeader())
+					case cl != nil && cl.source == sourceOwn:
+						report(r.clusterAt, "%s leads to %s, which does not read %s", strings.Join(taken, ", "), name, f.endpointHeader())
 					}
 				}
 			}
 		}
 	})
+}
+
+// isEngines reports whether a virtual host is meant for engines: it leads to some, or no
+// other one does.
+func (p *proxy) isEngines(c *chain, h *virtualHost) bool {
+	leads := func(h *virtualHost) bool { return slices.ContainsFunc(h.routes, p.toEngines) }
+	return leads(h) || !slices.ContainsFunc(c.hosts, leads)
 }
 
 func routeMissing(m *model, report reporter) {

@@ -1,11 +1,16 @@
 package doctor
 
-import "slices"
+import (
+	"slices"
+	"strings"
+
+	"github.com/pointsman/pointsman/core/spec"
+)
 
 // Rules lists every rule, in the order of RULES.md. Each family is a file: rule_*.go.
 func Rules() []Rule {
-	return slices.Concat(inputRules(), versionRules(), pluginRules(), failureRules(), moduleRules(), chainRules(),
-		bodyRules(), timeRules(), routeRules(), clusterRules(), endpointRules(), breakerRules(),
+	return slices.Concat(inputRules(), versionRules(), pluginRules(), capabilityRules(), failureRules(), moduleRules(), chainRules(), disabledRules(),
+		bodyRules(), timeRules(), routeRules(), patchRules(), clusterRules(), endpointRules(), breakerRules(),
 		stateRules(), knowledgeRules(), fleetRules())
 }
 
@@ -40,7 +45,7 @@ func (m *model) eachRoute(visit func(*proxy, *chain, *filter, *route)) {
 	m.eachChain(func(p *proxy, c *chain, f *filter) {
 		for _, h := range c.hosts {
 			for _, r := range h.routes {
-				if p.toEngines(r) || r.carries(f) {
+				if off, _ := c.offFor(f, r); !off && (p.toEngines(r) || r.carries(f)) {
 					visit(p, c, f, r)
 				}
 			}
@@ -69,22 +74,42 @@ func paths(f *filter) []string {
 	return f.plugin.config.spec.Paths
 }
 
-// eachEngines calls visit once for every cluster that requests of the filter go to.
+// endpointHeader is where a filter puts its choice, and what its host must read (design
+// section 8). It is read from the text: a configuration that is refused names it too.
+func (f *filter) endpointHeader() string {
+	if f.plugin.config != nil {
+		if name := f.plugin.config.at.Get("endpoint_header").Text(); name != "" {
+			return strings.ToLower(name)
+		}
+	}
+	return spec.DefaultEndpointHeader
+}
+
+// eachEngines calls visit for every cluster that requests of the filter go to, once for
+// each header that the filters before it write.
 func (m *model) eachEngines(visit func(*proxy, *filter, *cluster)) {
-	seen := map[*cluster]bool{}
+	type use struct {
+		cluster *cluster
+		header  string
+	}
+	seen := map[use]bool{}
+	once := func(p *proxy, f *filter, c *cluster) {
+		if u := (use{c, f.endpointHeader()}); !seen[u] {
+			seen[u] = true
+			visit(p, f, c)
+		}
+	}
 	m.eachRoute(func(p *proxy, _ *chain, f *filter, r *route) {
 		for _, name := range r.clusters {
-			if c := p.cluster(name); c != nil && !seen[c] {
-				seen[c] = true
-				visit(p, f, c)
+			if c := p.cluster(name); c != nil {
+				once(p, f, c)
 			}
 		}
 	})
 	m.eachChain(func(p *proxy, c *chain, f *filter) {
 		for _, cl := range p.clusters {
-			if len(c.hosts) == 0 && cl.source != sourceOwn && !seen[cl] {
-				seen[cl] = true
-				visit(p, f, cl)
+			if len(c.hosts) == 0 && cl.source != sourceOwn {
+				once(p, f, cl)
 			}
 		}
 	})

@@ -100,8 +100,20 @@ func targets() [][]string {
 		{"istio", "--header-only", "--state", "10.0.0.5:9090", "--engine", "10.0.0.7:8000", "--wasm", "/etc/istio/filter.wasm"},
 		{"envoy-gateway", "--engine", "10.0.0.7:8000", "--state", "10.0.0.5:9090", "--wasm-url", "https://modules.example/filter.wasm", "--wasm-sha256", strings.Repeat("ab", 32)},
 		{"envoy-gateway", "--engine-service", "engines:8000", "--wasm-url", "oci://registry.example/filter@sha256:" + strings.Repeat("ab", 32)},
-		{"kubernetes"},
+		{"kubernetes", "--image", "registry.example/statesvc:1"},
 	}
+}
+
+// otherHeader writes a configuration that names engines by another header.
+func otherHeader(t *testing.T) string {
+	text, err := os.ReadFile("../../../configs/filter/demo.json")
+	require.NoError(t, err)
+	const before = `"version": 1,`
+	require.Contains(t, string(text), before)
+	name := filepath.Join(t.TempDir(), "other-header.json")
+	after := before + ` "endpoint_header": "x-gateway-destination-endpoint",`
+	require.NoError(t, os.WriteFile(name, []byte(strings.Replace(string(text), before, after, 1)), 0o600))
+	return name
 }
 
 // Nothing is wrong with anything that render writes. A target that cannot express a
@@ -110,9 +122,14 @@ func TestDoctor_rendered(t *testing.T) {
 	configs, err := filepath.Glob("../../../configs/filter/*.json")
 	require.NoError(t, err)
 	require.NotEmpty(t, configs)
+	other := otherHeader(t)
+	configs = append(configs, other)
 	for _, target := range targets() {
 		rendered := 0
 		for _, config := range configs {
+			if config == other && target[0] == "envoy-gateway" {
+				continue // its templates name the default header
+			}
 			folder := t.TempDir()
 			args := append([]string{"render"}, target...)
 			if code, _, stderr := tool(t, append(args, "--config", config, "-o", folder)...); code != exitGood {
