@@ -56,6 +56,18 @@ func TestDoctor(t *testing.T) {
 	require.Equal(t, "unreadable", report.Findings[1].Rule)
 }
 
+// A folder without anything for doctor is most likely the wrong one.
+func TestDoctor_nothing(t *testing.T) {
+	folder := t.TempDir()
+	for range 2 { // an empty one, and one with files of other tools
+		code, stdout, stderr := tool(t, "doctor", folder)
+		require.Equal(t, exitBad, code)
+		require.Empty(t, stdout)
+		require.Equal(t, "hostsim: nothing to look at in "+folder+"\n", stderr)
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "values.yaml"), []byte("a: b\n"), 0o600))
+	}
+}
+
 func TestDoctor_rules(t *testing.T) {
 	code, stdout, stderr := tool(t, "doctor", "--rules")
 	require.Equal(t, exitGood, code, stderr)
