@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,7 +35,7 @@ func renderings() []rendering {
 	}
 	full, headers := inMesh, inMesh
 	full.Wasm.Path = "/var/lib/pointsman/filter.wasm"
-	headers.Wasm.URL, headers.HeaderOnly = "oci://registry.example.com/pointsman/filter:1", true
+	headers.Wasm.URL, headers.HeaderOnly = "oci://registry.example/pointsman@sha256:"+strings.Repeat("0", 64), true
 	return []rendering{
 		{"envoy/override-host.yaml", "filter/demo.json", envoy.Render, onLoopback},
 		{"envoy/original-dst.yaml", "filter/demo-original-dst.json", envoy.Render, onLoopback},

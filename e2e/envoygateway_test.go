@@ -38,11 +38,15 @@ const gatewayFilter = `{
   "endpoint_mode": "override_host",
   "transport_retry": true,
   "state": {"cluster": "pointsman_state"},
-  "models": {%s}
+  "models": {
+    "a": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "power_of_two"}}}}]},
+    "b": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "power_of_two"}}}}]}
+  }
 }`
 
-// gatewayRig is a fleet and a state service without a proxy, and the manifests for them.
-func gatewayRig(t *testing.T, models string) (*rig, []render.File) {
+// gatewayRig is a fleet and a state service without a proxy, and the manifests for them
+// and a filter's configuration.
+func gatewayRig(t *testing.T, config string) (*rig, []render.File) {
 	t.Helper()
 	r := &rig{t: t, host: host{name: "envoy-gateway", version: "1.40.0"}, client: &http.Client{Timeout: 120 * time.Second}}
 	t.Cleanup(r.client.CloseIdleConnections)
@@ -63,7 +67,7 @@ func gatewayRig(t *testing.T, models string) (*rig, []render.File) {
 	for _, a := range r.fleet.Addrs() {
 		engines = append(engines, strings.Replace(a, "127.0.0.1", elsewhere, 1))
 	}
-	in, err := render.Read(fmt.Appendf(nil, gatewayFilter, models), render.Options{
+	in, err := render.Read([]byte(config), render.Options{
 		Engines: engines, State: r.state.addr,
 		Wasm: render.Wasm{URL: server.URL + "/filter.wasm", SHA256: hex.EncodeToString(sum[:])},
 	})
@@ -73,14 +77,10 @@ func gatewayRig(t *testing.T, models string) (*rig, []render.File) {
 	return r, files
 }
 
-const gatewayModels = `
-    "a": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "power_of_two"}}}}]},
-    "b": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "power_of_two"}}}}]}`
-
 // egctl fetches no modules, and a route whose filter is not to be had answers 500: so
 // would Envoy Gateway for a module that it cannot fetch.
 func TestEnvoyGateway_withoutModule(t *testing.T) {
-	_, files := gatewayRig(t, gatewayModels)
+	_, files := gatewayRig(t, gatewayFilter)
 	x := translate(t, files)
 	require.NotContains(t, fmt.Sprint(x.manager(t, gatewayListener)["httpFilters"]), "wasm")
 	route := at(t, x.routes[gatewayListener], "virtualHosts", 0, "routes", 0).(object)
@@ -89,7 +89,7 @@ func TestEnvoyGateway_withoutModule(t *testing.T) {
 
 // Envoy Gateway's own translator makes of the rest what the manifests are written for.
 func TestEnvoyGateway_translates(t *testing.T) {
-	_, files := gatewayRig(t, gatewayModels)
+	_, files := gatewayRig(t, gatewayFilter)
 	x := translate(t, withoutExtension(t, files))
 
 	listener := x.listeners[gatewayListener]
@@ -185,8 +185,25 @@ func standIn(t *testing.T, config, wasm string) string {
 // What Envoy Gateway's translator gives routes by the body on a real Envoy, with the
 // filter put where a running Envoy Gateway puts it.
 func TestEnvoyGateway_routes(t *testing.T) {
-	r, files := gatewayRig(t, gatewayModels)
-	x := translate(t, withoutExtension(t, files), standIn(t, fmt.Sprintf(gatewayFilter, gatewayModels), module.Module(t)))
+	r := gatewayEnvoy(t, gatewayFilter, "x-pointsman-endpoint")
+	page, err := r.envoy.Prometheus()
+	require.NoError(t, err)
+	require.Regexp(t, `(?m)^pointsman_requests_total\{(.*,)?outcome="routed".*\} \d+$`, page)
+	require.NotContains(t, page, "pointsman_header_only_latched_total")
+}
+
+// The header that names the engine is the configuration's, everywhere.
+func TestEnvoyGateway_endpointHeader(t *testing.T) {
+	config := strings.Replace(gatewayFilter, `"version": 1,`, `"version": 1, "endpoint_header": "`+gatewayHeader+`",`, 1)
+	gatewayEnvoy(t, config, gatewayHeader)
+}
+
+// gatewayEnvoy runs an Envoy with what the translator gives for a configuration, and
+// requires that it routes by the endpoint header.
+func gatewayEnvoy(t *testing.T, config, endpoint string) *rig {
+	t.Helper()
+	r, files := gatewayRig(t, config)
+	x := translate(t, withoutExtension(t, files), standIn(t, config, module.Module(t)))
 	plugin := at(t, x.manager(t, gatewayListener), "httpFilters", 0, "typedConfig", "config").(object)
 	require.Equal(t, true, at(t, plugin, "allowOnHeadersStopIteration"), "the rendered patch finds the filter")
 	require.Equal(t, "FAIL_RELOAD", at(t, plugin, "failurePolicy"))
@@ -195,10 +212,6 @@ func TestEnvoyGateway_routes(t *testing.T) {
 	r.envoy = envoytest.StartBare(t, r.host.version, x.standalone(t, gatewayListener, addr, admin), addr, admin)
 	r.url, r.log = r.envoy.URL(), r.envoy.Log
 	r.awaitModels()
-
-	r.requireGatewayRoutes()
-	page, err := r.envoy.Prometheus()
-	require.NoError(t, err)
-	require.Regexp(t, `(?m)^pointsman_requests_total\{(.*,)?outcome="routed".*\} \d+$`, page)
-	require.NotContains(t, page, "pointsman_header_only_latched_total")
+	r.requireGatewayRoutes(endpoint)
+	return r
 }

@@ -48,7 +48,7 @@ func bySession(r router) router {
 }
 
 // cacheSettings are those of the shipped cache-aware.json and cache-aware-by-history.json
-// in configs/filter, but for their caps.
+// in configs/filter, but for their caps and for private_match, which the former sets.
 const cacheSettings = `"min_matched_tokens": 256`
 
 func byHistory() router {

@@ -119,7 +119,7 @@ r7 answer    500 internal_error: the router could not handle the request; its lo
 
 # A source that nobody has is refused at start-up.
 config
-{"models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware", "source": "remote"}}}}]}}}
+{"models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware", "source": "elsewhere"}}}}]}}}
 ----
 1 problem in the filter configuration
-  models.m.buckets[0].groups.plain.policy.source: "remote" asks an indexer beside the state service, which this version does not; write "source": "local" or "history"
+  models.m.buckets[0].groups.plain.policy.source: "elsewhere" is not a prefix source of this version; write "source": "local" or "history" or "remote"

@@ -7,7 +7,7 @@ config
   {"id": "b", "groups": {"plain": {"policy": {"type": "cache_aware", "saturation_queue_floor": 2}}}},
   {"id": "c", "groups": {"plain": {"policy": {"type": "cache_aware", "pressure_guard": false, "switch_margin_tokens": 9}}}},
   {"id": "d", "groups": {"plain": {"policy": {"type": "power_of_two", "min_load_choices": 3, "worker_queue_limit": 4}}}},
-  {"id": "e", "groups": {"plain": {"policy": {"type": "cache_aware", "source": "remote"}}}}]}}}
+  {"id": "e", "groups": {"plain": {"policy": {"type": "cache_aware", "source": "elsewhere"}}}}]}}}
 ----
 12 problems in the filter configuration
   models.m.buckets[0].groups.plain.policy.min_match_ratio: 1.5 is out of range; use a number from 0 to 1
@@ -21,7 +21,7 @@ config
   models.m.buckets[2].groups.plain.policy.switch_margin_tokens: has no effect: only the pressure guard switches to an engine that holds less; leave it out or leave "pressure_guard": false out
   models.m.buckets[3].groups.plain.policy.worker_queue_limit: has no effect on power_of_two; leave it out or use cache_aware
   models.m.buckets[3].groups.plain.policy.min_load_choices: has no effect on power_of_two; leave it out or use cache_aware
-  models.m.buckets[4].groups.plain.policy.source: "remote" asks an indexer beside the state service, which this version does not; write "source": "local" or "history"
+  models.m.buckets[4].groups.plain.policy.source: "elsewhere" is not a prefix source of this version; write "source": "local" or "history" or "remote"
 
 # A decode engine computes no prompt.
 config

@@ -97,6 +97,8 @@ func TestSimulate_hot_prompt(t *testing.T) {
 	// a queue limit and pressure are for, which this engine does not report.
 	_, rate = medians(t, module, hot, "local", first)
 	require.Greater(t, rate, even/8, "more than one engine takes part")
+	_, rate = medians(t, module, hot, "local_private", first)
+	require.Greater(t, rate, 0.7*even)
 	for _, policy := range []string{"session_aware", "power_of_two"} {
 		_, rate = medians(t, module, hot, policy, first)
 		require.Greater(t, rate, 0.8*even)
@@ -113,6 +115,11 @@ func TestSimulate_other_policies(t *testing.T) {
 		local, _ := medians(t, module, c, "local", someJudged())
 		require.Greater(t, local.HitRate, 0.81)
 		require.Less(t, local.Busiest, 2.0)
+
+		// With private_match a system prompt attracts and does not bind.
+		private, _ := medians(t, module, c, "local_private", someJudged())
+		require.Greater(t, private.HitRate, 0.81)
+		require.Less(t, private.Busiest, 1.4)
 
 		session, _ := medians(t, module, c, "session_aware", someJudged())
 		require.Greater(t, session.HitRate, 0.8, "every session stays, by its header")

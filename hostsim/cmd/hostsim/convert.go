@@ -25,7 +25,7 @@ to stdout. Exit code 2 means that the flags cannot be read.
 Examples:
   hostsim convert -- --model-id demo --worker-urls http://10.0.0.7:8000 http://10.0.0.8:8000
   hostsim convert -- --model-id demo --service-discovery --selector app=engine --policy load_based --filter overloaded --max-in-flight 64
-  hostsim convert --pair short-p=short-d -- --model-id demo --service-discovery --bucket-config buckets.json
+  hostsim convert -- --model-id demo --service-discovery --bucket-config buckets.json
   hostsim convert --flags`
 }
 

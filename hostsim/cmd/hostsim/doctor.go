@@ -34,8 +34,8 @@ Examples:
   hostsim doctor configs/envoy/override-host.yaml
   hostsim doctor --envoy-version 1.36.4 bootstrap.yaml statesvc.yaml dist/filter.wasm
   curl -s localhost:9901/config_dump | hostsim doctor -
-  hostsim render istio --config filter.json --wasm /etc/istio/filter.wasm --engine engines.llm.svc:8000 \
-    --state statesvc.llm.svc:9090 | hostsim doctor -
+  hostsim render istio --config filter.json --state statesvc.llm.svc:9090 --engine engines.llm.svc:8000 \
+    --wasm /var/lib/pointsman/filter.wasm | hostsim doctor -
   hostsim doctor --json manifests/ | jq '.findings[] | select(.severity == "error")'`
 }
 

@@ -112,7 +112,7 @@ func targets() [][]string {
 		{"istio", "--header-only", "--state", "10.0.0.5:9090", "--engine", "10.0.0.7:8000", "--wasm", "/etc/istio/filter.wasm"},
 		{"envoy-gateway", "--engine", "10.0.0.7:8000", "--state", "10.0.0.5:9090", "--wasm-url", "https://modules.example/filter.wasm", "--wasm-sha256", strings.Repeat("ab", 32)},
 		{"envoy-gateway", "--engine-service", "engines:8000", "--wasm-url", "oci://registry.example/filter@sha256:" + strings.Repeat("ab", 32)},
-		{"kubernetes"},
+		{"kubernetes", "--image", "registry.example/statesvc:1"},
 	}
 }
 
@@ -134,14 +134,10 @@ func TestDoctor_rendered(t *testing.T) {
 	configs, err := filepath.Glob("../../../configs/filter/*.json")
 	require.NoError(t, err)
 	require.NotEmpty(t, configs)
-	other := otherHeader(t)
-	configs = append(configs, other)
+	configs = append(configs, otherHeader(t))
 	for _, target := range targets() {
 		rendered := 0
 		for _, config := range configs {
-			if config == other && target[0] == "envoy-gateway" {
-				continue // its templates name the default header
-			}
 			folder := t.TempDir()
 			args := append([]string{"render"}, target...)
 			if code, _, stderr := tool(t, append(args, "--config", config, "-o", folder)...); code != exitGood {

@@ -89,6 +89,9 @@ func doMain(ctx context.Context, args []string, stdout, stderr io.Writer) (code 
 		}
 		return report(stderr, helpOf(parser, args), usageError{err})
 	}
+	if err := twice(parsed); err != nil {
+		return report(stderr, helpOf(parser, args), usageError{err})
+	}
 	return report(stderr, helpOf(parser, args), parsed.Run())
 }
 
@@ -116,6 +119,23 @@ func helpOf(parser *kong.Kong, args []string) string {
 		}
 	}
 	return ""
+}
+
+// twice refuses a flag that stands twice and has one value: the parser takes the last
+// one and says nothing.
+func twice(parsed *kong.Context) error {
+	seen := map[*kong.Flag]bool{}
+	for _, p := range parsed.Path {
+		f := p.Flag
+		switch {
+		case f == nil || f.IsSlice() || f.IsMap():
+		case seen[f]:
+			return fmt.Errorf("--%s stands twice, and has one value", f.Name)
+		default:
+			seen[f] = true
+		}
+	}
+	return nil
 }
 
 // negative gives the argument that is a negative number and stands after a flag that

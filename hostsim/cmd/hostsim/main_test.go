@@ -31,6 +31,8 @@ func TestDoMain_usageErrorsPointToTheHelp(t *testing.T) {
 		{"convert --model-id demo", "come after --", "hostsim convert --help"},
 		{"inspect", "", "hostsim inspect --help"},
 		{"story", "", "hostsim story --help"},
+		{"render envoy --config a --config b", "--config stands twice", "hostsim render --help"},
+		{"doctor --json --envoy-version 1.36 --envoy-version 1.40 x", "--envoy-version stands twice", "hostsim doctor --help"},
 		{"server", "server", "hostsim --help"},
 		{"--demo 4", "--demo", "hostsim --help"},
 	} {

@@ -26,7 +26,7 @@ on stderr with its path, the reason and what to use instead, and nothing is writ
 
 Examples:
   hostsim render envoy --config filter.json --state 10.0.0.5:9090 --engine 10.0.0.7:8000 --engine 10.0.0.8:8000
-  hostsim render envoy --config filter.json --state statesvc:9090 -o manifests --envoy-version 1.40
+  hostsim render envoy --config filter.json --state statesvc:9090 --engine 10.0.0.7:8000 -o manifests --envoy-version 1.40
   hostsim render istio --config filter.json --state statesvc.llm.svc:9090 --engine engines.llm.svc:8000 --wasm /var/lib/pointsman/filter.wasm
   hostsim render envoy-gateway --config filter.json --engine-service engines:8000 --wasm-url oci://registry.example/pointsman:1.0 -o manifests
   hostsim render kubernetes --config filter.json --image registry.example/pointsman/statesvc:1.0 -o manifests`
@@ -94,12 +94,12 @@ func (f *renderFlags) write(con console, files []render.File) error {
 
 type renderEnvoyCmd struct {
 	renderFlags
-	Listen       string   `default:"127.0.0.1:8080" help:"Where clients send to." placeholder:"IP:PORT"`
-	Admin        string   `default:"127.0.0.1:9901" help:"Where Envoy's administration page is." placeholder:"IP:PORT"`
+	Listen       string   `default:"127.0.0.1:8080" help:"Where clients send to (default ${default})." placeholder:"IP:PORT"`
+	Admin        string   `default:"127.0.0.1:9901" help:"Where Envoy's administration page is (default ${default})." placeholder:"IP:PORT"`
 	State        string   `help:"The state service; needed where the configuration has one." placeholder:"HOST:PORT"`
 	Engine       []string `help:"An engine, repeated for each. Needed with endpoint_mode override_host, unless the configuration has workers." placeholder:"HOST:PORT"`
-	Wasm         string   `default:"/etc/envoy/filter.wasm" help:"The filter's file where Envoy runs." placeholder:"PATH"`
-	EnvoyVersion string   `help:"The oldest Envoy that is to run it, like 1.36." placeholder:"VERSION"`
+	Wasm         string   `default:"/etc/envoy/filter.wasm" help:"The filter's file where Envoy runs (default ${default})." placeholder:"PATH"`
+	EnvoyVersion string   `help:"The oldest Envoy that is to run it, like 1.40 (default: the oldest that can, 1.36)." placeholder:"VERSION"`
 }
 
 // Help gives examples.
@@ -108,7 +108,7 @@ func (renderEnvoyCmd) Help() string {
 
 Examples:
   hostsim render envoy --config filter.json --state 10.0.0.5:9090 --engine 10.0.0.7:8000 --engine 10.0.0.8:8000 > envoy.yaml
-  hostsim render envoy --config filter.json --state statesvc:9090 --listen 0.0.0.0:8080 --envoy-version 1.40 -o manifests`
+  hostsim render envoy --config filter.json --state statesvc:9090 --engine 10.0.0.7:8000 --listen 0.0.0.0:8080 --envoy-version 1.40 -o manifests`
 }
 
 // Run renders a bootstrap.
@@ -121,14 +121,14 @@ func (c *renderEnvoyCmd) Run(con console) error {
 
 type renderIstioCmd struct {
 	renderFlags
-	Listen     string            `default:"0.0.0.0:80" help:"Where the gateway's pods listen." placeholder:"IP:PORT"`
+	Listen     string            `default:"0.0.0.0:80" help:"Where the gateway's pods listen (default ${default})." placeholder:"IP:PORT"`
 	State      string            `help:"The state service; needed where the configuration has one. NAME.NAMESPACE.svc is a Kubernetes Service." placeholder:"HOST:PORT"`
 	Engine     []string          `help:"A Kubernetes Service of engines, NAME.NAMESPACE.svc:PORT, or one engine, repeated for each. Needed unless the configuration has workers." placeholder:"HOST:PORT"`
-	Wasm       string            `help:"The filter's file in the proxy's container." placeholder:"PATH" xor:"wasm"`
-	WasmURL    string            `name:"wasm-url" help:"Where to fetch the filter: oci:// or https://." placeholder:"URL" xor:"wasm"`
-	WasmSHA256 string            `name:"wasm-sha256" help:"The sum of what is behind --wasm-url." placeholder:"HEX"`
-	Namespace  string            `default:"istio-system" help:"The namespace of the gateway's pods." placeholder:"NAME"`
-	Selector   map[string]string `default:"istio=ingressgateway" help:"A label of the gateway's pods." placeholder:"KEY=VALUE"`
+	Wasm       string            `help:"The filter's file in the proxy's container, from its root." placeholder:"PATH" xor:"wasm"`
+	WasmURL    string            `name:"wasm-url" help:"Where to fetch the filter instead: oci://, https:// or http://." placeholder:"URL" xor:"wasm"`
+	WasmSHA256 string            `name:"wasm-sha256" help:"The sum of what is behind --wasm-url; needed but with --header-only and oci://." placeholder:"HEX"`
+	Namespace  string            `default:"istio-system" help:"The namespace of the gateway's pods (default ${default})." placeholder:"NAME"`
+	Selector   map[string]string `default:"istio=ingressgateway" help:"A label of the gateway's pods (default ${default})." placeholder:"KEY=VALUE"`
 	HeaderOnly bool              `help:"Route by headers, with a plain WasmPlugin."`
 }
 
@@ -140,11 +140,11 @@ prompt is refused. The configuration's names of clusters become Istio's.
 
 Examples:
   hostsim render istio --config filter.json --state statesvc.llm.svc:9090 --engine engines.llm.svc:8000 \
-    --wasm-url oci://registry.example.com/pointsman/filter:1 --wasm-sha256 HEX > istio.yaml
+    --wasm-url https://downloads.example/filter.wasm --wasm-sha256 "$(sha256sum dist/filter.wasm | cut -d' ' -f1)" > istio.yaml
   hostsim render istio --config filter.json --state 10.0.0.5:9090 --engine 10.0.0.7:8000 --engine 10.0.0.8:8000 \
     --wasm /var/lib/pointsman/filter.wasm --namespace edge --selector app=edge -o manifests
   hostsim render istio --header-only --config filter.json --state statesvc.llm.svc:9090 --engine engines.llm.svc:8000 \
-    --wasm-url oci://registry.example.com/pointsman/filter:1`
+    --wasm-url oci://registry.example/pointsman:1.0`
 }
 
 // Run renders manifests.

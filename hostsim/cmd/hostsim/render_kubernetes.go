@@ -12,10 +12,24 @@ import (
 
 type renderKubernetesCmd struct {
 	renderFlags
-	Statesvc   string `help:"The state service's configuration. Default: one that follows EndpointSlices with the label app=engine." placeholder:"FILE"`
-	Namespace  string `default:"pointsman" help:"Where the state service runs." placeholder:"NAME"`
-	Image      string `default:"registry.example/pointsman/statesvc:dev" help:"The state service's image, built from configs/kubernetes/Containerfile." placeholder:"IMAGE"`
-	EnginePods string `default:"app=engine" help:"A label of the engines' pods, for the NetworkPolicy." placeholder:"KEY=VALUE"`
+	Statesvc   string `help:"The state service's configuration (default: one that follows EndpointSlices with the label app=engine)." placeholder:"FILE"`
+	Namespace  string `default:"pointsman" help:"Where the state service runs (default ${default})." placeholder:"NAME"`
+	Image      string `help:"The state service's image, built from configs/kubernetes/Containerfile; needed." placeholder:"IMAGE"`
+	EnginePods string `default:"app=engine" help:"A label of the engines' pods, for the NetworkPolicy (default ${default})." placeholder:"KEY=VALUE"`
+}
+
+// Help says what comes out, with examples.
+func (renderKubernetesCmd) Help() string {
+	return `The result runs two replicas of the state service for proxies inside and outside of the cluster, and holds the filter's
+configuration as a ConfigMap: ServiceAccount, RBAC where it reads EndpointSlices, ConfigMaps, Deployment, Service,
+PodDisruptionBudget and NetworkPolicy. The state service must know all that the filter's configuration asks it for;
+what it does not is refused. docs/kubernetes.md goes through it.
+
+Examples:
+  hostsim render kubernetes --config filter.json --image registry.example/pointsman/statesvc:1.0 | kubectl apply -f -
+  hostsim render kubernetes --config filter.json --image registry.example/pointsman/statesvc:1.0 \
+    --namespace inference --engine-pods app=vllm -o manifests
+  hostsim render kubernetes --config filter.json --image registry.example/pointsman/statesvc:1.0 --statesvc statesvc.yaml -o manifests`
 }
 
 // Run renders the state service's manifests.

@@ -23,7 +23,7 @@ func TestRenderKubernetes_default(t *testing.T) {
 
 func TestRenderKubernetes(t *testing.T) {
 	const filter = "../../../configs/filter/demo.json"
-	code, stdout, stderr := tool(t, "render", "kubernetes", "--config", filter, "--namespace", "inference")
+	code, stdout, stderr := tool(t, "render", "kubernetes", "--config", filter, "--image", "r.example/statesvc:1", "--namespace", "inference")
 	require.Equal(t, exitGood, code, stderr)
 	documents, err := render.Documents([]byte(stdout))
 	require.NoError(t, err)
@@ -32,7 +32,7 @@ func TestRenderKubernetes(t *testing.T) {
 	folder := t.TempDir()
 	listed := filepath.Join(folder, "statesvc.yml")
 	require.NoError(t, os.WriteFile(listed, []byte("version: 1\nlisten: 0.0.0.0:9090\nfleet: {static: [{address: '10.0.0.7:8000'}]}\n"), 0o600))
-	code, stdout, stderr = tool(t, "render", "kubernetes", "--config", filter, "--statesvc", listed, "-o", folder)
+	code, stdout, stderr = tool(t, "render", "kubernetes", "--config", filter, "--image", "r.example/statesvc:1", "--statesvc", listed, "-o", folder)
 	require.Equal(t, exitGood, code, stderr)
 	require.Empty(t, stdout)
 	written, err := filepath.Glob(folder + "/*.yaml")
@@ -41,13 +41,17 @@ func TestRenderKubernetes(t *testing.T) {
 
 	text := filepath.Join(t.TempDir(), "statesvc.yaml")
 	require.NoError(t, os.WriteFile(text, []byte("version: 1\nfleet: {static: [{address: '10.0.0.7:8000'}]}\n"), 0o600))
-	code, stdout, stderr = tool(t, "render", "kubernetes", "--config", filter, "--statesvc", text)
+	code, stdout, stderr = tool(t, "render", "kubernetes", "--config", filter, "--image", "r.example/statesvc:1", "--statesvc", text)
 	require.Equal(t, exitBad, code)
 	require.Empty(t, stdout)
 	require.Contains(t, stderr, "refused: --statesvc listen: is on loopback")
 	require.Contains(t, stderr, "not rendered, refusals: 1")
 	require.NoError(t, os.WriteFile(text, []byte("version: 1\nlistn: 1\n"), 0o600))
-	code, _, stderr = tool(t, "render", "kubernetes", "--config", filter, "--statesvc", text)
+	code, _, stderr = tool(t, "render", "kubernetes", "--config", filter, "--image", "r.example/statesvc:1", "--statesvc", text)
 	require.Equal(t, exitBad, code)
 	require.Contains(t, stderr, "did you mean listen?")
+
+	code, _, stderr = tool(t, "render", "kubernetes", "--config", filter)
+	require.Equal(t, exitBad, code)
+	require.Contains(t, stderr, "refused: --image: is not given")
 }

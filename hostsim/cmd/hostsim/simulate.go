@@ -17,7 +17,7 @@ import (
 
 type simulateCmd struct {
 	Workload string   `help:"session: 200 chats of 8 turns behind 16 system prompts; long: short questions, answers of 8 KB; hot: one shared prompt of 16 KB, in 64 connections." enum:"session,long,hot" default:"session"`
-	Policy   []string `help:"The policies to compare: history and local (cache_aware by what was sent where, and by KV events), session_aware, consistent_hash (by session), power_of_two, load_based, round_robin, random." default:"history,local,session_aware,power_of_two,round_robin"`
+	Policy   []string `help:"The policies to compare: history, local and local_private (cache_aware by what was sent where, by KV events, and by these with private_match), session_aware, consistent_hash (by session), power_of_two, load_based, round_robin, random." default:"history,local,session_aware,power_of_two,round_robin"`
 	Engines  int      `help:"Model engines." default:"8"`
 	Cache    int      `help:"Characters that an engine caches." default:"1500000"`
 	Contexts int      `help:"Filter contexts of the proxy, as Envoy has one for each worker thread." default:"4"`
@@ -131,12 +131,14 @@ func policyConfig(name string) (string, error) {
 		return `{"type": "cache_aware", "source": "history"}`, nil
 	case "local":
 		return `{"type": "cache_aware", "source": "local"}`, nil
+	case "local_private":
+		return `{"type": "cache_aware", "source": "local", "private_match": true}`, nil
 	case "consistent_hash":
 		return `{"type": "consistent_hash", "key": "session"}`, nil
 	case "session_aware", "power_of_two", "load_based", "round_robin", "random":
 		return `{"type": "` + name + `"}`, nil
 	}
 	return "", usageError{fmt.Errorf("no policy to simulate; use %s", strings.Join([]string{
-		"history", "local", "session_aware", "consistent_hash", "power_of_two", "load_based", "round_robin", "random",
+		"history", "local", "local_private", "session_aware", "consistent_hash", "power_of_two", "load_based", "round_robin", "random",
 	}, ", "))}
 }

@@ -23,6 +23,7 @@ type manifests struct {
 	Image, Digest  string           // an OCI image and the sum of its manifest
 	URL, SHA256    string           // a module and its sum
 	Filter         string
+	Header         string // that names the engine
 	BufferLimit    uint64 // bytes
 	StreamIdle     uint64 // seconds
 	RequestTimeout uint64 // seconds

@@ -146,6 +146,22 @@ func TestRender_variants(t *testing.T) {
 	require.Equal(t, "10.0.0.1", object[egv1a1.Backend](t, objects, "Backend").Spec.Endpoints[0].IP.Address)
 }
 
+// The header that names the engine is the configuration's wherever it is read and
+// wherever it is removed.
+func TestRender_endpointHeader(t *testing.T) {
+	const header = "x-gateway-destination-endpoint"
+	objects := rendered(t, strings.Replace(filter, `"version": 1,`, `"version": 1, "endpoint_header": "`+header+`",`, 1), options())
+	backend := object[egv1a1.BackendTrafficPolicy](t, objects, "BackendTrafficPolicy")
+	require.Equal(t, header, *backend.Spec.LoadBalancer.EndpointOverride.ExtractFrom[0].Header)
+	client := object[egv1a1.ClientTrafficPolicy](t, objects, "ClientTrafficPolicy")
+	require.Contains(t, client.Spec.Headers.EarlyRequestHeaders.Remove, header)
+	strip := object[egv1a1.EnvoyPatchPolicy](t, objects, "EnvoyPatchPolicy").Spec.JSONPatches[2]
+	require.Contains(t, string(strip.Operation.Value.Raw), `{"remove":"`+header+`"}`)
+	for _, d := range objects {
+		require.NotContains(t, string(d), "x-pointsman-endpoint")
+	}
+}
+
 // Everything that Envoy Gateway cannot express is refused at once.
 func TestRender_refusals(t *testing.T) {
 	original := strings.Replace(filter, "override_host", "original_dst", 1)
@@ -156,6 +172,8 @@ func TestRender_refusals(t *testing.T) {
 	}{
 		{original, render.Options{Namespace: "A", State: "x"}, []string{"--namespace", "endpoint_mode", "--engine-service", "--state", "--wasm-url"}},
 		{filter, render.Options{EngineService: "engines.prod:1", Engines: []string{"10.0.0.1:1"}, Wasm: render.Wasm{URL: "file:///a"}}, []string{"--engine-service", "--engine-service", "--wasm-url"}},
+		{filter, render.Options{EngineService: "engines:8000", Wasm: render.Wasm{URL: "https://example.com/filter.wasm"}}, []string{"--wasm-sha256"}},
+		{filter, render.Options{EngineService: "engines:8000", Wasm: render.Wasm{URL: "http://example.com/filter.wasm"}}, []string{"--wasm-sha256"}},
 		{filter, render.Options{Engines: []string{"name:1", "no", "127.0.0.1:1"}, Wasm: render.Wasm{URL: "oci://a", SHA256: "AB"}}, []string{"--engine", "--engine", "--engine", "--wasm-sha256", "--wasm-sha256"}},
 	}
 	for _, c := range cases {

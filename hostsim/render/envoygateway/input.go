@@ -33,7 +33,7 @@ var (
 func read(in *render.Input) (*manifests, error) {
 	var refused render.Refusals
 	c, o := in.Filter, in.Options
-	m := &manifests{Namespace: o.Namespace, Port: Port, Labels: labels(), Retry: c.TransportRetry}
+	m := &manifests{Namespace: o.Namespace, Port: Port, Labels: labels(), Header: c.EndpointHeader, Retry: c.TransportRetry}
 	if m.Namespace == "" {
 		m.Namespace = Namespace
 	}
@@ -120,6 +120,9 @@ func (m *manifests) wasm(w render.Wasm, refused *render.Refusals) {
 		}
 	default:
 		m.URL, m.SHA256 = w.URL, w.SHA256
+		if w.SHA256 == "" {
+			refused.Add("--wasm-sha256", "the output of sha256sum for the module", "is not given, and whatever is behind %s would run", w.URL)
+		}
 	}
 	for flag, text := range map[string]string{"--wasm-sha256": w.SHA256, "--wasm-url": m.Digest} {
 		if text != "" && !sum.MatchString(text) {

@@ -86,12 +86,14 @@ func (m *manifests) wasm(refused *render.Refusals) {
 	switch {
 	case (w.Path == "") == (w.URL == ""):
 		refused.Add("--wasm", "--wasm PATH for a file in the proxy's container, or --wasm-url URL with --wasm-sha256", "there must be one place that the filter comes from")
-	case w.Path != "" && !strings.HasPrefix(w.Path, "/") && m.HeaderOnly:
-		refused.Add("--wasm", "a path that begins with a slash", "%q is not absolute, and a WasmPlugin takes a file by its URL", w.Path)
+	case w.Path != "" && !strings.HasPrefix(w.Path, "/"):
+		refused.Add("--wasm", "a path that begins with a slash", "%q is not absolute, and the proxy's container has folders of its own", w.Path)
 	case w.URL != "" && !strings.HasPrefix(w.URL, "oci://") && !strings.HasPrefix(w.URL, "https://") && !strings.HasPrefix(w.URL, "http://"):
 		refused.Add("--wasm-url", "oci://REGISTRY/NAME:TAG or https://HOST/PATH", "%q is none that Istio's agent fetches", w.URL)
 	case w.URL != "" && w.SHA256 == "" && !m.HeaderOnly:
 		refused.Add("--wasm-sha256", "the output of sha256sum for a file, or the digest of an image", "Envoy takes no module to fetch without its sum")
+	case w.URL != "" && w.SHA256 == "" && !strings.HasPrefix(w.URL, "oci://"):
+		refused.Add("--wasm-sha256", "the output of sha256sum for the module", "is not given, and whatever is behind %s would run", w.URL)
 	}
 	if w.SHA256 != "" && (!sum.MatchString(w.SHA256) || w.URL == "") {
 		refused.Add("--wasm-sha256", "64 hexadecimal digits in lower case, beside --wasm-url", "%q is not the sum of a module to fetch", w.SHA256)

@@ -107,8 +107,11 @@ func refusal(path, reason, instead string) render.Refusal {
 
 // What needs the prompt is refused with a plain WasmPlugin, and both ways out named.
 func TestRender_refuses(t *testing.T) {
-	headers := options()
+	headers, relative := options(), options()
 	headers.HeaderOnly = true
+	relative.Wasm = render.Wasm{Path: "dist/filter.wasm"}
+	unhashed := headers
+	unhashed.Wasm = render.Wasm{URL: "https://downloads.example/filter.wasm"}
 	for _, tc := range []struct {
 		name, filter string
 		options      render.Options
@@ -120,6 +123,12 @@ func TestRender_refuses(t *testing.T) {
 		}},
 		{"original_dst", strings.Replace(byHeaders, `"version": 1,`, `"version": 1, "endpoint_mode": "original_dst",`, 1), options(), render.Refusals{
 			refusal("endpoint_mode", "original_dst needs a cluster that no route of Istio's can name", `"endpoint_mode": "override_host"`),
+		}},
+		{"a module from somewhere", byHeaders, unhashed, render.Refusals{
+			refusal("--wasm-sha256", "is not given, and whatever is behind https://downloads.example/filter.wasm would run", "the output of sha256sum for the module"),
+		}},
+		{"a relative path", byHeaders, relative, render.Refusals{
+			refusal("--wasm", `"dist/filter.wasm" is not absolute, and the proxy's container has folders of its own`, "a path that begins with a slash"),
 		}},
 		{"nothing", byHeaders, render.Options{}, render.Refusals{
 			refusal("--namespace", `"" is no name of a namespace`, "the namespace of the gateway's pods, like istio-system"),

@@ -17,15 +17,17 @@ var templates embed.FS
 // Defaults of what [Options] leaves out.
 const (
 	Namespace = "pointsman"
-	Image     = "registry.example/pointsman/statesvc:dev"
 	Engines   = "app=engine"
 )
+
+// Image is the image of the kustomize base, for overlays to replace.
+const Image = "registry.example/pointsman/statesvc:dev"
 
 // Options are what manifests depend on besides the filter's configuration.
 type Options struct {
 	// Statesvc is the state service's configuration; nil for [DefaultStatesvc].
 	Statesvc *Statesvc
-	// Image is the state service's container image.
+	// Image is the state service's container image; required.
 	Image string
 	// EnginePods is a label of the engines' pods, key=value.
 	EnginePods string
@@ -142,7 +144,7 @@ var imageName = regexp.MustCompile(`^[a-z0-9][a-z0-9._:/-]*(:[A-Za-z0-9_][A-Za-z
 // read turns the input into what the templates show, or refuses it.
 func read(in *render.Input, o Options) (*manifests, error) {
 	var refused render.Refusals
-	m := &manifests{Filter: string(in.Text), Image: or(o.Image, Image)}
+	m := &manifests{Filter: string(in.Text), Image: o.Image}
 	namespace := or(in.Options.Namespace, Namespace)
 	if !namespaceName.MatchString(namespace) {
 		refused.Add("--namespace", "a name of lower-case letters, digits and -", "%q is no name of a namespace", namespace)
@@ -154,8 +156,11 @@ func read(in *render.Input, o Options) (*manifests, error) {
 	m.statesvc(s, namespace)
 	m.Mounts = s.mounts(&refused)
 	s.check(in, &refused)
-	if !imageName.MatchString(m.Image) {
-		refused.Add("--image", "a reference like registry.example/pointsman/statesvc:1.0", "%q is no image", m.Image)
+	switch like := "a reference like registry.example/pointsman/statesvc:1.0"; {
+	case m.Image == "":
+		refused.Add("--image", like, "is not given: build it from configs/kubernetes/Containerfile")
+	case !imageName.MatchString(m.Image):
+		refused.Add("--image", like, "%q is no image", m.Image)
 	}
 	pods := or(o.EnginePods, Engines)
 	key, value, ok := strings.Cut(pods, "=")

@@ -135,7 +135,7 @@ func keyOf(m map[string]string) string {
 
 // A pod runs with as little as the Pod Security Standard "restricted" asks for.
 func TestRender_restricted(t *testing.T) {
-	files, err := kubernetes.Render(input(t, filter, render.Options{}), kubernetes.Options{})
+	files, err := kubernetes.Render(input(t, filter, render.Options{}), kubernetes.Options{Image: kubernetes.Image})
 	require.NoError(t, err)
 	pod := objects[appsv1.Deployment](t, files, "Deployment")[0].Spec.Template.Spec
 	require.True(t, *pod.SecurityContext.RunAsNonRoot)
@@ -160,7 +160,7 @@ func TestRender_statesvc(t *testing.T) {
 		},
 	}
 	text := strings.Replace(filter, `"cluster":"pointsman_state"`, `"cluster":"pointsman_state","token_env":"STATE_TOKEN"`, 1)
-	files, err := kubernetes.Render(input(t, text, render.Options{}), kubernetes.Options{Statesvc: s})
+	files, err := kubernetes.Render(input(t, text, render.Options{}), kubernetes.Options{Image: kubernetes.Image, Statesvc: s})
 	require.NoError(t, err)
 	pod := objects[appsv1.Deployment](t, files, "Deployment")[0].Spec.Template.Spec
 	c := pod.Containers[0]
@@ -178,7 +178,7 @@ func TestRender_statesvc(t *testing.T) {
 	require.NotNil(t, egress[len(egress)-1].To[0].NamespaceSelector)
 
 	listed := &kubernetes.Statesvc{Text: []byte("version: 1\n"), Port: 9090, Addresses: true}
-	files, err = kubernetes.Render(input(t, filter, render.Options{}), kubernetes.Options{Statesvc: listed})
+	files, err = kubernetes.Render(input(t, filter, render.Options{}), kubernetes.Options{Image: kubernetes.Image, Statesvc: listed})
 	require.NoError(t, err)
 	require.Empty(t, objects[rbacv1.Role](t, files, "Role"))
 	require.False(t, *objects[appsv1.Deployment](t, files, "Deployment")[0].Spec.Template.Spec.AutomountServiceAccountToken)
