@@ -33,6 +33,8 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 	// More is the number of findings beyond the first hundred of a rule.
 	More int `json:"more,omitempty"`
+	// Looked is the number of documents and modules that were looked at.
+	Looked int `json:"looked"`
 	// Skipped are documents that doctor knows nothing about.
 	Skipped []string `json:"skipped,omitempty"`
 }
@@ -79,7 +81,7 @@ func Examine(inputs []Input, options Options) *Report {
 		files = append(files, in.Name)
 	}
 	inOrder(m.findings, files)
-	return &Report{Proxies: m.pictures(), Findings: m.findings, More: m.more, Skipped: m.skipped}
+	return &Report{Proxies: m.pictures(), Findings: m.findings, More: m.more, Looked: m.looked, Skipped: m.skipped}
 }
 
 // reporter reports findings of one rule.

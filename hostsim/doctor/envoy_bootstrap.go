@@ -46,6 +46,7 @@ func (e *envoyReader) section(at tree.At) {
 		e.proxy.version = nodeVersion(at.Get("bootstrap", "node"))
 		if at.Get("bootstrap", "node", "metadata", "ISTIO_VERSION").Exists() {
 			e.proxy.host = hostIstio
+			e.proxy.istio = istioVersion(at.Get("bootstrap", "node"))
 		}
 	case "ClustersConfigDump":
 		e.proxy.complete = true

@@ -45,6 +45,9 @@ func readRoute(at tree.At, h *virtualHost, d defaults) *route {
 	if sep := match.Get("path_separated_prefix").Text(); sep != "" {
 		r.prefix = sep
 	}
+	for _, asked := range append(match.Get("headers").Items(), match.Get("query_parameters").Items()...) {
+		r.asks = append(r.asks, asked.Get("name").Text())
+	}
 	if action.Exists() {
 		r.action(action, d)
 	}

@@ -56,7 +56,7 @@ func knownNotes() map[string][]string {
 	return map[string][]string{
 		"envoy-gateway.yaml":     {"fail-closed"},
 		"istio-header-only.yaml": {"header-only"},
-		"header-only.yaml":       {"header-only", "wasm-tag"},
+		"header-only.yaml":       {"header-only"},
 	}
 }
 

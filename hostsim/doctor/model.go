@@ -18,6 +18,7 @@ type model struct {
 	count    map[string]int // of findings by rule
 	more     int            // findings beyond maxFindings of their rule
 	skipped  []string       // documents that are none of doctor's
+	looked   int            // documents and modules that are
 }
 
 // host is the kind of control plane that makes a proxy's configuration.
@@ -58,6 +59,7 @@ type proxy struct {
 	at        tree.At
 	host      host
 	version   *Version // nil when unknown
+	istio     *Version // of the agent beside it, nil when unknown or none
 	listeners []*listener
 	clusters  []*cluster
 	complete  bool   // it has no cluster but these
@@ -220,7 +222,8 @@ type route struct {
 	prefix      string // one of prefix, path and pattern is what it matches
 	path        string
 	pattern     string
-	conditional bool // it asks for headers or query parameters too
+	conditional bool     // it asks for headers or query parameters too
+	asks        []string // names of headers and query parameters, of Envoy's own routes
 	clusters    []string
 	clusterAt   tree.At
 	timeout     span

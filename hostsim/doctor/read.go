@@ -73,6 +73,7 @@ func (r *reading) input(in Input) {
 	case bytes.HasPrefix(in.Data, []byte("\x00asm")):
 		sum := sha256.Sum256(in.Data)
 		r.model.modules = append(r.model.modules, module{in.Name, hex.EncodeToString(sum[:])})
+		r.model.looked++
 		return
 	}
 	read := tree.Read
@@ -115,18 +116,23 @@ func (r *reading) document(at tree.At, asked bool) {
 	case has("apiVersion") && has("kind"):
 		r.object(at)
 	case at.Get("configs", "0", "@type").Exists():
+		r.model.looked++
 		r.model.dump(at)
 	case has("resources") && at.Get("resources", "0", "@type").Exists():
+		r.model.looked++
 		r.checkResources(at)
 		r.model.resources(at)
 	case has("static_resources", "dynamic_resources", "bootstrap_extensions", "layered_runtime"):
+		r.model.looked++
 		r.check(at, "envoy.config.bootstrap.v3.Bootstrap")
 		r.model.bootstrap(at)
 	case !asked && !has("version"):
 		r.skip(at, "unknown")
 	case looksLikeFilter(at):
+		r.model.looked++
 		r.model.filters = append(r.model.filters, decodeFilter(at, at.Node.JSON()))
 	case has("fleet", "listen") || has("version") && has("discovery", "tokenize", "kv", "affinity", "health", "load"):
+		r.model.looked++
 		r.service(at)
 	default:
 		r.unknown(at, asked, "is none of the configurations that doctor knows")

@@ -17,16 +17,20 @@ func (r *reading) object(at tree.At) {
 		at: at, kind: at.Get("kind").Text(), spec: at.Get("spec"),
 		name: at.Get("metadata", "name").Text(), namespace: at.Get("metadata", "namespace").Text(),
 	}
-	group, _, _ := strings.Cut(at.Get("apiVersion").Text(), "/")
+	group, version, _ := strings.Cut(at.Get("apiVersion").Text(), "/")
 	switch {
 	case o.kind == "List" || strings.HasSuffix(o.kind, "List") && at.Get("items").Exists():
 		for _, item := range at.Get("items").Items() {
 			r.document(item, false)
 		}
+	case !served(group, version, o.kind):
+		r.broken(ruleNotKnown, at.Get("apiVersion"), "%s is not served as %s", o.kind, at.Get("apiVersion").Text())
 	case group == "networking.istio.io" || group == "extensions.istio.io" || group == "security.istio.io":
+		r.model.looked++
 		r.checkIstio(o, group)
 		r.istio = append(r.istio, o)
 	case group == "gateway.envoyproxy.io" || group == "gateway.networking.k8s.io":
+		r.model.looked++
 		r.checkGateway(o)
 		r.gateway = append(r.gateway, o)
 	case o.kind == "ConfigMap":
@@ -34,6 +38,20 @@ func (r *reading) object(at tree.At) {
 	default:
 		r.skip(at, o.kind)
 	}
+}
+
+// served reports whether a control plane serves a kind in a group and version. Kinds that
+// doctor does not read may be served in any.
+func served(group, version, kind string) bool {
+	const istio, envoy, api = "networking.istio.io", "gateway.envoyproxy.io", "gateway.networking.k8s.io"
+	versions, known := map[string]string{
+		istio + "/EnvoyFilter": "v1alpha3", istio + "/VirtualService": "v1 v1beta1 v1alpha3", istio + "/DestinationRule": "v1 v1beta1 v1alpha3",
+		istio + "/ServiceEntry": "v1 v1beta1 v1alpha3", istio + "/Gateway": "v1 v1beta1 v1alpha3", "extensions.istio.io/WasmPlugin": "v1alpha1",
+		envoy + "/EnvoyExtensionPolicy": "v1alpha1", envoy + "/BackendTrafficPolicy": "v1alpha1", envoy + "/ClientTrafficPolicy": "v1alpha1",
+		envoy + "/EnvoyPatchPolicy": "v1alpha1", envoy + "/EnvoyProxy": "v1alpha1", envoy + "/Backend": "v1alpha1",
+		api + "/HTTPRoute": "v1 v1beta1", api + "/Gateway": "v1 v1beta1", api + "/GatewayClass": "v1 v1beta1",
+	}[group+"/"+kind]
+	return !known || slices.Contains(strings.Fields(versions), version)
 }
 
 // configMap looks at configurations that a ConfigMap carries.

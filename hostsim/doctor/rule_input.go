@@ -17,7 +17,7 @@ func inputRules() []Rule {
 			Why: "nothing of it can be checked", Fix: "correct it, or give doctor the part that matters",
 		},
 		{
-			Name: ruleNotKnown, Severity: Error, Looks: "a document that is no configuration of Envoy, Istio, Envoy Gateway, the filter or the state service",
+			Name: ruleNotKnown, Severity: Error, Looks: "a document that is no configuration of Envoy, Istio, Envoy Gateway, the filter or the state service, or of an apiVersion that its kind does not have",
 			Why: "nothing of it can be checked", Fix: "leave it out, or add the key that tells what it is, such as static_resources, apiVersion and kind, or models",
 		},
 		{

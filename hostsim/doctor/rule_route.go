@@ -21,7 +21,8 @@ func routeRules() []Rule {
 		},
 		{
 			Name: "route-missing", Severity: Warning, Looks: "a routed path that no route takes",
-			Why: "Envoy answers 404 after the filter has chosen", Fix: "add a route for the path, or take it out of paths", check: routeMissing,
+			Why: "Envoy matches anew when the filter writes its headers, x-pointsman-model and x-pointsman-mode among them, and answers 404 after the filter has chosen", Source: "field report I17",
+			Fix: "add a route for the path without other conditions, or take it out of paths", check: routeMissing,
 		},
 		{
 			Name: "transport-retry-unused", Severity: Warning, Looks: "transport_retry without retries of the route",
@@ -60,7 +61,25 @@ func (h *virtualHost) routeOf(path string) *route {
 
 // takes reports whether a route takes a path whatever else the request has.
 func (r *route) takes(path string) bool {
-	return !r.conditional && (r.path == path || r.prefix != "" && strings.HasPrefix(path, r.prefix) || r.pattern != "")
+	return !r.conditional && r.fits(path)
+}
+
+// fits reports whether a path is what a route matches.
+func (r *route) fits(path string) bool {
+	return r.path == path || r.prefix != "" && strings.HasPrefix(path, r.prefix) || r.pattern != ""
+}
+
+// conditionally is a route that takes a path of requests with certain headers or query
+// parameters only, nil for none.
+func (c *chain) conditionally(path string) *route {
+	for _, h := range c.hosts {
+		for _, r := range h.routes {
+			if r.conditional && r.fits(path) {
+				return r
+			}
+		}
+	}
+	return nil
 }
 
 // takenBy are those of some paths that take a route.
@@ -133,6 +152,10 @@ func routeMissing(m *model, report reporter) {
 		}
 		for _, path := range paths(f) {
 			if !slices.ContainsFunc(c.hosts, func(h *virtualHost) bool { return h.routeOf(path) != nil }) {
+				if r := c.conditionally(path); r != nil {
+					report(r.at.Get("match"), "no route takes %s by its path alone: this one asks for %s too", path, strings.Join(r.asks, ", "))
+					continue
+				}
 				report(c.hosts[0].at.Get("routes"), "no route takes %s", path)
 			}
 		}

@@ -25,6 +25,28 @@ func versionRules() []Rule {
 			},
 		},
 		{
+			Name: "version-wheel", Severity: Warning, Looks: "an Envoy 1.38.3",
+			Why: "the wheel of that release was built without V8 and cannot run the filter", Source: "envoy.md 0a", Fix: "use 1.38.2",
+			check: func(m *model, report reporter) {
+				m.eachPlugin(func(p *proxy, f *filter) {
+					if p.version != nil && *p.version == (Version{1, 38, 3}) {
+						report(f.at, "this is Envoy %s", p.version)
+					}
+				})
+			},
+		},
+		{
+			Name: "version-istio", Severity: Warning, Looks: "an Istio before 1.28",
+			Why: "its control plane need not know the header-pause flag and may drop it: the filter then routes by headers", Source: "envoy.md 9.1", Fix: "use Istio 1.28 or later, whose proxies are Envoy 1.36 and later",
+			check: func(m *model, report reporter) {
+				m.eachPlugin(func(p *proxy, f *filter) {
+					if p.istio != nil && p.istio.before(28) {
+						report(f.at, "this is Istio %s", p.istio)
+					}
+				})
+			},
+		},
+		{
 			Name: "version-body-limit", Severity: Error, Looks: "request_body_buffer_limit for an Envoy before 1.36",
 			Why: "the field is unknown to it, and it refuses the configuration", Source: "envoy.md 14", Fix: "remove request_body_buffer_limit; the listener's limit is what counts", check: bodyLimitTooNew,
 		},

@@ -17,6 +17,7 @@ func Table() string {
 	for _, v := range Verdicts() {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", v.Releases, v.Verdict, v.Means)
 	}
+	b.WriteString("\nIstio from 1.28 on: its proxies are Envoy 1.36 and later. Control planes before it need not know\nthe header-pause flag.\n")
 	return b.String()
 }
 

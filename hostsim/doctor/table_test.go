@@ -35,7 +35,7 @@ func TestRules_are_named_and_whole(t *testing.T) {
 func TestJudge(t *testing.T) {
 	for version, want := range map[string]string{
 		"1.31.0": "unsupported", "1.32": "unsupported", "1.33.2": "degraded", "1.34.14": "degraded", "1.35.0": "minimum",
-		"1.36.4": "ok", "1.37.0": "ok", "1.38.2": "ok", "1.39.3": "target", "v1.40.0": "target", "1.41.0": "untested", "2.0": "untested",
+		"1.36.4": "ok", "1.37.0": "ok", "1.38.2": "ok", "1.38.3": "avoid", "1.38.4": "ok", "1.39.3": "target", "v1.40.0": "target", "1.41.0": "untested", "2.0": "untested",
 	} {
 		v, err := ParseVersion(version)
 		require.NoError(t, err)

@@ -35,6 +35,17 @@ func (v Version) before(minor int) bool {
 	return v.Major < 1 || v.Major == 1 && v.Minor < minor
 }
 
+// istioVersion reads the version of Istio's agent from the node of a dump, which may go on
+// with the kind of the build.
+func istioVersion(node tree.At) *Version {
+	text, _, _ := strings.Cut(node.Get("metadata", "ISTIO_VERSION").Text(), "-")
+	v, err := ParseVersion(text)
+	if err != nil {
+		return nil
+	}
+	return &v
+}
+
 // nodeVersion reads the version from the node of a configuration dump.
 func nodeVersion(node tree.At) *Version {
 	at := node.Get("user_agent_build_version", "version")
@@ -52,20 +63,22 @@ type Verdict struct {
 	Means    string `json:"means"`
 
 	below int // the first minor release it does not hold for
+	only  *Version
 }
 
-// Verdicts lists the verdicts, the oldest release first. The last one holds for
-// later releases too.
+// Verdicts lists the verdicts, the oldest release first. One that is for one release only
+// stands before that of its line. The last one holds for later releases too.
 func Verdicts() []Verdict {
 	return []Verdict{
-		{"1.32 and older", "unsupported", "cannot load modules of standard Go", 33},
-		{"1.33", "degraded", "cannot show a held body to the filter: routing by headers; override_host is not verified", 34},
-		{"1.34", "degraded", "cannot show a held body to the filter: routing by headers; override_host takes one endpoint, so no transport_retry", 35},
-		{"1.35", "minimum", "routes by body; the route's request_body_buffer_limit is unknown to it: raise the listener's limit", 36},
-		{"1.36", "ok", "routes by body; request_body_buffer_limit counts at the router only: raise the listener's limit", 37},
-		{"1.37 and 1.38", "ok", "routes by body; request_body_buffer_limit counts from the route match on", 39},
-		{"1.39 and 1.40", "target", "routes by body; the host's garbage collection fault is fixed", 41},
-		{"1.41 and newer", "untested", "newer than what was tested; nothing is known against it", 1 << 15},
+		{Releases: "1.32 and older", Verdict: "unsupported", Means: "cannot load modules of standard Go", below: 33},
+		{Releases: "1.33", Verdict: "degraded", Means: "cannot show a held body to the filter: routing by headers; override_host is not verified", below: 34},
+		{Releases: "1.34", Verdict: "degraded", Means: "cannot show a held body to the filter: routing by headers; override_host takes one endpoint, so no transport_retry", below: 35},
+		{Releases: "1.35", Verdict: "minimum", Means: "routes by body; the route's request_body_buffer_limit is unknown to it: raise the listener's limit", below: 36},
+		{Releases: "1.36", Verdict: "ok", Means: "routes by body; request_body_buffer_limit counts at the router only: raise the listener's limit", below: 37},
+		{Releases: "1.38.3", Verdict: "avoid", Means: "its wheel was built without V8 and runs no wasm: use 1.38.2", only: &Version{1, 38, 3}},
+		{Releases: "1.37 and 1.38", Verdict: "ok", Means: "routes by body; request_body_buffer_limit counts from the route match on", below: 39},
+		{Releases: "1.39 and 1.40", Verdict: "target", Means: "routes by body; the host's garbage collection fault is fixed", below: 41},
+		{Releases: "1.41 and newer", Verdict: "untested", Means: "newer than what was tested; nothing is known against it", below: 1 << 15},
 	}
 }
 
@@ -73,7 +86,7 @@ func Verdicts() []Verdict {
 func Judge(v Version) Verdict {
 	all := Verdicts()
 	for _, verdict := range all {
-		if v.before(verdict.below) {
+		if verdict.only != nil && *verdict.only == v || verdict.only == nil && v.before(verdict.below) {
 			return verdict
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/pointsman/pointsman/hostsim/doctor"
 	"github.com/pointsman/pointsman/hostsim/doctor/tree"
@@ -27,7 +28,7 @@ func (doctorCmd) Help() string {
 configurations of the filter (also those inside manifests) and of the state service, and filter.wasm, whose hash is then
 compared. It looks at all of them together and reports what would fail in silence. Nothing is sent anywhere.
 
-Exit code 1 means that there is an error among the findings, 2 that the command line is wrong.
+Exit code 1 means that there is an error among the findings, or nothing to look at, 2 that the command line is wrong.
 
 Examples:
   hostsim doctor configs/envoy/override-host.yaml
@@ -60,6 +61,9 @@ func (c *doctorCmd) Run(con console) error {
 		return err
 	}
 	report := doctor.Examine(inputs, options)
+	if report.Looked == 0 && len(report.Findings) == 0 {
+		return fmt.Errorf("nothing to look at in %s", strings.Join(c.Files, ", "))
+	}
 	if err := c.print(con.out, report); err != nil {
 		return err
 	}

@@ -56,6 +56,18 @@ func TestDoctor(t *testing.T) {
 	require.Equal(t, "unreadable", report.Findings[1].Rule)
 }
 
+// A folder without anything for doctor is most likely the wrong one.
+func TestDoctor_nothing(t *testing.T) {
+	folder := t.TempDir()
+	for range 2 { // an empty one, and one with files of other tools
+		code, stdout, stderr := tool(t, "doctor", folder)
+		require.Equal(t, exitBad, code)
+		require.Empty(t, stdout)
+		require.Equal(t, "hostsim: nothing to look at in "+folder+"\n", stderr)
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "values.yaml"), []byte("a: b\n"), 0o600))
+	}
+}
+
 func TestDoctor_rules(t *testing.T) {
 	code, stdout, stderr := tool(t, "doctor", "--rules")
 	require.Equal(t, exitGood, code, stderr)
@@ -122,14 +134,10 @@ func TestDoctor_rendered(t *testing.T) {
 	configs, err := filepath.Glob("../../../configs/filter/*.json")
 	require.NoError(t, err)
 	require.NotEmpty(t, configs)
-	other := otherHeader(t)
-	configs = append(configs, other)
+	configs = append(configs, otherHeader(t))
 	for _, target := range targets() {
 		rendered := 0
 		for _, config := range configs {
-			if config == other && target[0] == "envoy-gateway" {
-				continue // its templates name the default header
-			}
 			folder := t.TempDir()
 			args := append([]string{"render"}, target...)
 			if code, _, stderr := tool(t, append(args, "--config", config, "-o", folder)...); code != exitGood {
