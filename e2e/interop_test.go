@@ -8,6 +8,7 @@ import (
 	"github.com/pointsman/pointsman/e2e/envoytest"
 	"github.com/pointsman/pointsman/hostsim/fakes"
 	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
 )
 
 const (
@@ -123,6 +124,29 @@ func TestInterop_llmd_targets(t *testing.T) {
 					r.requireRefused(r.chatWith(header, bad), 400, "bad_request")
 				}
 			}
+		})
+	}
+}
+
+// A priority that other routers take from a header reaches the engine as the body's own
+// member.
+func TestInterop_priority(t *testing.T) {
+	for _, h := range oneEnvoy() {
+		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, h, setup{
+				engines: plainEngines(1), filter: anyModels,
+				extra: `"priority":{"header":"x-smg-priority","classes":{"interactive":10,"bulk":-10}},`,
+			})
+			require.Equal(t, http.StatusOK, r.chatWith("x-smg-priority", "Interactive").status)
+			require.Equal(t, http.StatusOK, r.chatWith("x-smg-priority", "-3").status)
+			require.Equal(t, http.StatusOK, r.chatWith().status)
+			r.requireRefused(r.chatWith("x-smg-priority", "urgent"), 400, "bad_request")
+			var seen []string
+			for _, request := range r.engine(0).Requests() {
+				seen = append(seen, gjson.GetBytes(request.Body, "priority").Raw)
+			}
+			require.Equal(t, []string{"10", "-3", ""}, seen)
 		})
 	}
 }

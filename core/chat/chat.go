@@ -42,6 +42,7 @@ type Facts struct {
 	Sampling sampling.Values // what the body has for each sampling field
 	Place    Place           // where sampling fields can be added
 	RidPlace Place           // where a rid can be added
+	Front    Place           // before the first member; Shut is empty when there is none
 	// PerPrompt says that sampling parameters are a list, with one entry for each
 	// sequence. Sampling and Place are then not set.
 	PerPrompt bool
@@ -85,6 +86,10 @@ func PeekWith(body string, dialect Dialect, fields *Fields, ends *Ends) (Facts, 
 	r.facts.Data = s.data + r.media
 	r.conclude(body)
 	r.placeRid(open)
+	r.facts.Front = Place{At: open + 1}
+	if r.members > 0 {
+		r.facts.Front.Shut = ","
+	}
 	return r.facts, nil
 }
 

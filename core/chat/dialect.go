@@ -65,6 +65,12 @@ func (d Dialect) TakesRid() bool {
 	return false
 }
 
+// TakesPriority reports whether engines with priority scheduling read the member
+// priority of such a body.
+func (d Dialect) TakesPriority() bool {
+	return d == DialectChat || d == DialectCompletions || d == DialectGenerate
+}
+
 // member is one key that routing reads.
 type member uint8
 

@@ -55,11 +55,11 @@ func (r *Request) splice() {
 			list = append(list, *in)
 		}
 	}
-	if len(list) == 0 {
-		return
-	}
 	if len(list) > 1 && r.rid.name != "" {
 		r.placeRid(list)
+	}
+	if list = r.withPriority(list); len(list) == 0 {
+		return
 	}
 	r.effects = append(r.effects, Effect{Kind: EffectSplice, Insertions: list})
 }

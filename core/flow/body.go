@@ -40,6 +40,7 @@ func (r *Request) onBody(ev *Event) {
 		return
 	}
 	r.keysOfBody()
+	r.placePriority(&facts)
 	if r.dialect == chat.DialectGenerate {
 		facts.Model = r.ctx.generate
 	}

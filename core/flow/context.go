@@ -44,6 +44,7 @@ type Context struct {
 	fleetBy core.Instant // until when requests wait for the first fleet; 0 before any did
 
 	headers                      spec.Needs   // the headers that requests bring
+	priorities                   *priorities  // nil when no priority is read
 	sessionFields, routingFields []chat.Field // of bodies, that hold keys
 	fields                       chat.Fields  // of the body being read
 	ends                         chat.Ends    // likewise
@@ -73,6 +74,7 @@ func NewContext(cfg *spec.Config, router *spec.Router, members *fleet.Fleet, see
 		routeTo:     router.Route,
 	}
 	c.headers = router.Needs()
+	c.priorities = newPriorities(cfg.Priority)
 	c.sessionFields, c.routingFields = c.headers.SessionFields, c.headers.RoutingFields
 	c.UseState(State{})
 	if router.Needs().History {
@@ -217,25 +219,28 @@ type Request struct {
 	ids      inputIDs     // of a chat, into the body
 	ranked   bool         // its engine is always told a data-parallel rank
 	ahead    uint64       // blocks of the prompt that the engine was sent just before
-	inserts  [3]Insertion // all of them
-	spares   int          // of named, beside the chosen one
-	receipt  receipt.Summary
-	bucket   core.BucketRequest
-	walk     walk
-	ordinal  uint64        // of the context's selections
-	memo     *memo         // nil when nothing outside the context is needed
-	memory   *memo         // of this or a former request, for reuse
-	path     *history.Path // of the prompt; nil when no policy asks for it
-	steps    *history.Path // of this or a former request, for reuse
-	source   string        // that a policy looked the prompt up at last
-	match    history.Match // of the path, once a policy asked
-	learned  bool          // the shelf was asked
-	mark     history.Mark  // in the history
-	credited history.Mark  // in what is pending
-	sent     *core.Worker  // whose entries the marks are of, nil for none
-	pcg      rand.PCG
-	rand     *rand.Rand // over pcg, for the life of the object
-	effects  []Effect
+	inserts  [4]Insertion // all of them
+	priority string       // member of the body by the client's header; empty for none
+
+	priorityAt chat.Place // in the body
+	spares     int        // of named, beside the chosen one
+	receipt    receipt.Summary
+	bucket     core.BucketRequest
+	walk       walk
+	ordinal    uint64        // of the context's selections
+	memo       *memo         // nil when nothing outside the context is needed
+	memory     *memo         // of this or a former request, for reuse
+	path       *history.Path // of the prompt; nil when no policy asks for it
+	steps      *history.Path // of this or a former request, for reuse
+	source     string        // that a policy looked the prompt up at last
+	match      history.Match // of the path, once a policy asked
+	learned    bool          // the shelf was asked
+	mark       history.Mark  // in the history
+	credited   history.Mark  // in what is pending
+	sent       *core.Worker  // whose entries the marks are of, nil for none
+	pcg        rand.PCG
+	rand       *rand.Rand // over pcg, for the life of the object
+	effects    []Effect
 }
 
 // phase is how far a request has come.
@@ -266,6 +271,7 @@ func (r *Request) begin(c *Context) {
 	clear(r.named[:])
 	r.defaults = Insertion{}
 	clear(r.inserts[:])
+	r.priority, r.priorityAt = "", chat.Place{}
 	r.rid, r.ids, r.ranked, r.ahead = rid{}, inputIDs{}, false, 0
 	r.walk, r.bucket = walk{}, core.BucketRequest{}
 	r.ordinal, r.memo, r.path, r.learned, r.ahead = 0, nil, nil, false, 0

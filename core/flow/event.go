@@ -38,6 +38,7 @@ type Event struct {
 	// Values of the headers that Context.Needs names, empty when absent.
 	SessionHeader, RoutingHeader string
 	TTFTHeader, TPSHeader        string
+	PriorityHeader               string
 	// Subset is the hint that keeps the request to some engines; nil when there is none.
 	Subset *core.Subset
 

@@ -33,6 +33,9 @@ func (r *Request) onHeaders(ev *Event) {
 	r.session, r.routing = policy.BoundKey(ev.SessionHeader), policy.BoundKey(ev.RoutingHeader)
 	r.ttft, r.tps = readTTFT(ev.TTFTHeader), r.ctx.readRate(ev.TPSHeader)
 	r.subset = ev.Subset
+	if !r.readPriority(ev.PriorityHeader) {
+		return
+	}
 	if r.ctx.headerOnly {
 		r.routeByHeaders(ev)
 		return

@@ -142,7 +142,7 @@ func TestDecode_lists_everything_at_once(t *testing.T) {
   }
 }`))
 	require.EqualError(t, err, `15 problems in the filter configuration
-  verbose: unknown key; known keys: version, proxy, state, on_no_state, endpoint_mode, endpoint_header, subset, slo_headers, transport_retry, worker_header, abort, paths, generate_model, max_body_bytes, body_timeout_ms, breaker, receipts, seed, session, routing_key, workers, models
+  verbose: unknown key; known keys: version, proxy, state, on_no_state, endpoint_mode, endpoint_header, subset, slo_headers, priority, transport_retry, worker_header, abort, paths, generate_model, max_body_bytes, body_timeout_ms, breaker, receipts, seed, session, routing_key, workers, models
   stat: unknown key; did you mean "state"?
   models.m.buckets[0].id: stands twice; keep one
   models.m.buckets[0].limits.max: must be a whole number, zero or more, is "8"

@@ -25,6 +25,9 @@ const DefaultEndpointHeader = "x-pointsman-endpoint"
 // SubsetKey is what the subset hint is called in the host's metadata (peers.md 2.1).
 const SubsetKey = "x-gateway-destination-endpoint-subset"
 
+// MaxPriority bounds priorities on both sides of zero.
+const MaxPriority = 1_000_000
+
 // Choices of Config.SLOHeaders.
 const (
 	SLOHeadersSGL  = "sgl"

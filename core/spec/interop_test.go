@@ -31,6 +31,12 @@ func TestInterop_is_refused(t *testing.T) {
 			`subset.header: is the endpoint header, which is removed from requests; write "header": "x-gateway-destination-endpoint-subset"`,
 		}},
 		{`"subset": {"metadata": "a\u0000b"}, `, []string{`subset.metadata: has a NUL in it; write the namespace's name`}},
+		{`"priority": {"classes": {"7": 1, "bulk": -2000000}}, `, []string{
+			`priority.header: is required; name the header, like "x-dynamo-request-priority"`,
+			`priority.classes.7: "7" is no name of a class; use a word`,
+			`priority.classes.bulk: -2000000 is out of range; use -1000000 to 1000000`,
+		}},
+		{`"priority": {"header": "x-pointsman-endpoint"}, `, []string{`priority.header: "x-pointsman-endpoint" is one of the router's own; use another header`}},
 		{`"slo_headers": "aibrix", `, []string{`slo_headers: "aibrix" is not a choice; use sgl or llm_d`}},
 	} {
 		require.Equal(t, tc.want, findings(t, grouped(tc.members, ``)), tc.members)

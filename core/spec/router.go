@@ -66,6 +66,7 @@ type Needs struct {
 	TTFT    string // header of the target for the time to first token
 	TPS     string // header of the target for tokens per second, or for milliseconds per token
 
+	Priority       string // header of the priority for the engine
 	Subset         string // header of the engines that a request is kept to
 	SubsetMetadata string // namespace of the host's metadata for the same
 
@@ -173,6 +174,9 @@ func (h *KeyHeader) fields() (list []chat.Field) {
 
 // interop notes what hops before the filter say.
 func (n *Needs) interop(c *Config) {
+	if c.Priority != nil {
+		n.Priority = strings.ToLower(c.Priority.Header)
+	}
 	if c.Subset != nil {
 		n.Subset, n.SubsetMetadata = strings.ToLower(c.Subset.Header), c.Subset.Metadata
 	}

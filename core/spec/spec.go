@@ -44,6 +44,9 @@ type Config struct {
 	// (default), x-sgl-ttft-slo-ms and x-sgl-tps-slo; or llm_d, x-llm-d-slo-ttft-ms and
 	// x-llm-d-slo-tpot-ms, the milliseconds for one output token.
 	SLOHeaders string `json:"slo_headers"`
+	// Priority has engines schedule requests by a priority that a request header carries.
+	// Default: none is read, and bodies go on as they are.
+	Priority *Priority `json:"priority"`
 	// TransportRetry names up to two further engines beside the chosen one, for
 	// the host to retry on when the chosen one cannot be reached or breaks off
 	// before it answers. The host's route must retry (override_host only).
@@ -99,6 +102,22 @@ type Subset struct {
 	// under x-gateway-destination-endpoint-subset, envoy.lb.subset_hint by custom. It
 	// goes before Header if a request has both.
 	Metadata string `json:"metadata"`
+}
+
+// Priority says which header carries a request's priority, such as
+// x-dynamo-request-priority or x-smg-priority. It becomes the member priority of the
+// body, for chats, completions and /generate, and is the engines' to act on: the filter
+// keeps no queue. A body's own priority goes before the header. Engines that do not
+// schedule by priority may refuse the member.
+type Priority struct {
+	// Header holds a whole number, the higher the more urgent, or the name of a class.
+	// Another value is answered with 400. Required.
+	Header string `json:"header"`
+	// Classes gives each name its number. Default: there are none.
+	Classes map[string]int64 `json:"classes"`
+	// LowerFirst says that the engines take lower numbers first, as vLLM does and as
+	// SGLang does with --schedule-low-priority-values-first: the sign is then turned.
+	LowerFirst bool `json:"lower_first"`
 }
 
 // KeyHeader says where a request has its key of a kind, and how long the key's

@@ -1,6 +1,9 @@
 package spec
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -26,9 +29,33 @@ func (v *validator) interop() {
 			v.add("subset.metadata", "has a NUL in it", "write the namespace's name")
 		}
 	}
+	v.priority(name)
 	for _, h := range []*KeyHeader{c.Session, c.RoutingKey} {
 		if h != nil && name != "" && strings.EqualFold(h.Header, name) {
 			v.add("endpoint_header", strconv.Quote(name)+" is the header of a key too", "name each its own header")
+		}
+	}
+}
+
+func (v *validator) priority(endpoint string) {
+	p := v.cfg.Priority
+	if p == nil {
+		return
+	}
+	if p.Header == "" {
+		v.add("priority.header", "is required", `name the header, like "x-dynamo-request-priority"`)
+	}
+	v.header("priority.header", p.Header, false)
+	if endpoint != "" && strings.EqualFold(p.Header, endpoint) {
+		v.add("priority.header", "is the endpoint header, which is removed from requests", "use another header")
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Classes)) {
+		at := join("priority.classes", name)
+		if _, err := strconv.ParseInt(name, 10, 64); err == nil || strings.TrimSpace(name) != name || name == "" {
+			v.add(at, strconv.Quote(name)+" is no name of a class", "use a word")
+		}
+		if n := p.Classes[name]; n < -MaxPriority || n > MaxPriority {
+			v.add(at, strconv.FormatInt(n, 10)+" is out of range", fmt.Sprintf("use -%d to %d", MaxPriority, MaxPriority))
 		}
 	}
 }

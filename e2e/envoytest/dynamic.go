@@ -94,3 +94,7 @@ func (d *Dynamic) place(path string, listener document) error {
 	}
 	return os.Rename(draft, path)
 }
+
+// SetModule has the next Write name another module. Envoy reads a module when its
+// listener changes, so that each build needs a name of its own.
+func (d *Dynamic) SetModule(path string) { d.options.Module = path }

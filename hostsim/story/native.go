@@ -175,7 +175,7 @@ func (f *nativeFilter) Open(o Opening) Exchange {
 		Kind: flow.EventHeaders, Now: f.now(), EndOfStream: o.End,
 		Method: header(":method"), Path: header(":path"), ContentEncoding: header("content-encoding"),
 		SessionHeader: header(needs.Session), RoutingHeader: header(needs.Routing),
-		TTFTHeader: header(needs.TTFT), TPSHeader: header(needs.TPS), Subset: subset,
+		TTFTHeader: header(needs.TTFT), TPSHeader: header(needs.TPS), Subset: subset, PriorityHeader: header(needs.Priority),
 	}
 	if n, err := strconv.ParseUint(header("content-length"), 10, 64); err == nil {
 		ev.ContentLength = core.Known(n)

@@ -30,9 +30,13 @@ type Local struct {
 	renderer *render.Renderer
 	cache    *segcache.Cache
 	textOK   bool
+	begin    []uint32 // the token that texts may begin with; nil for none
 	// Refusals say what of the model's files is not done here; engines are asked
 	// about it.
 	Refusals []error
+	// Unsettled says what of the files only an engine's answer settles, and what is not done
+	// without one; nil for nothing.
+	Unsettled error
 }
 
 // OpenLocal reads tokenizer.json, tokenizer_config.json and, if it is there,
@@ -98,24 +102,51 @@ func readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// checkAffixes refuses text prompts where the configuration asks for tokens around
-// them that tokenizer.json does not put there: whether they are depends on the class
-// that an engine loads.
+// checkAffixes looks for tokens around text prompts that the configuration asks for and
+// tokenizer.json does not put there: whether they are depends on the class that an engine
+// loads. For one at the beginning the engine's answer shows it; others are refused.
 func (l *Local) checkAffixes(config []byte) {
 	prefix, suffix := l.bpe.Affixes()
-	if gjson.GetBytes(config, "add_bos_token").Bool() && len(prefix) == 0 ||
-		gjson.GetBytes(config, "add_eos_token").Bool() && len(suffix) == 0 {
+	begins := gjson.GetBytes(config, "add_bos_token").Bool() && len(prefix) == 0
+	ends := gjson.GetBytes(config, "add_eos_token").Bool() && len(suffix) == 0
+	if begins && !ends {
+		l.begin = l.token(gjson.GetBytes(config, "bos_token"))
+	}
+	switch {
+	case l.begin != nil:
+		l.Unsettled = errors.New("text prompts: tokenizer_config.json asks for a token before them that tokenizer.json does not add")
+	case begins || ends:
 		l.textOK = false
 		l.refuse(errors.New("text prompts: tokenizer_config.json asks for tokens around them that tokenizer.json does not add"))
 	}
+}
+
+// token gives the one token that a name in the configuration is, and nil if it is none.
+func (l *Local) token(name gjson.Result) []uint32 {
+	if name.IsObject() {
+		name = name.Get("content")
+	}
+	ids, err := l.bpe.Encode(context.Background(), nil, name.Str)
+	if err != nil || len(ids) != 1 {
+		return nil
+	}
+	return ids
+}
+
+// ways are how the texts of a prompt may begin: without and with a token of their own.
+func (l *Local) ways(p *prompt.Prompt) []bool {
+	if p.Messages == "" && l.begin != nil {
+		return []bool{false, true}
+	}
+	return []bool{false}
 }
 
 // errNotHere is wrapped by what Local does not do.
 var errNotHere = errors.New("not tokenized here")
 
 // sequences gives the tokens of each sequence of a prompt, and the features that it
-// uses.
-func (l *Local) sequences(ctx context.Context, p *prompt.Prompt) ([][]uint32, prompt.Features, error) {
+// uses. begun is one of its ways.
+func (l *Local) sequences(ctx context.Context, p *prompt.Prompt, begun bool) ([][]uint32, prompt.Features, error) {
 	switch {
 	case p.Messages != "":
 		ids, features, err := l.chat(ctx, p)
@@ -124,7 +155,7 @@ func (l *Local) sequences(ctx context.Context, p *prompt.Prompt) ([][]uint32, pr
 		if !l.textOK || len(p.Members) > 0 {
 			return nil, 0, fmt.Errorf("text prompt: %w", errNotHere)
 		}
-		ids, err := l.texts(ctx, p.Texts)
+		ids, err := l.texts(ctx, p.Texts, begun)
 		return ids, p.Features, err
 	}
 	return nil, 0, fmt.Errorf("prompt without text: %w", errNotHere)
@@ -146,8 +177,11 @@ func (l *Local) chat(ctx context.Context, p *prompt.Prompt) ([]uint32, prompt.Fe
 	return ids, text.Features, err
 }
 
-func (l *Local) texts(ctx context.Context, texts []string) ([][]uint32, error) {
+func (l *Local) texts(ctx context.Context, texts []string, begun bool) ([][]uint32, error) {
 	prefix, suffix := l.bpe.Affixes()
+	if begun {
+		prefix = l.begin
+	}
 	out := make([][]uint32, len(texts))
 	for i, text := range texts {
 		ids, err := l.Encode(ctx, append([]uint32(nil), prefix...), text)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pointsman/pointsman/core/chat"
@@ -44,6 +45,7 @@ type Model struct {
 	opts   Options
 	parity parity
 	counts counts
+	begun  atomic.Bool // the engine's texts begin with a token of their own
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -66,7 +68,7 @@ func New(opts Options) *Model {
 	m := &Model{opts: opts, sample: make(chan struct{}, 1)}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	if opts.Trust {
-		m.parity.trust()
+		m.parity.trust(opts.Local)
 	}
 	return m
 }
@@ -132,12 +134,16 @@ func (m *Model) local(ctx context.Context, p *prompt.Prompt) (Tokens, prompt.Fea
 	if m.parity.of(p.Features) == ReasonDiffers {
 		return Tokens{}, 0, ReasonDiffers
 	}
-	sequences, features, err := l.sequences(ctx, p)
+	begun := m.begun.Load()
+	sequences, features, err := l.sequences(ctx, p, begun)
 	switch {
 	case err == nil:
 		why := m.parity.of(features)
 		if why == ReasonDiffers {
 			return Tokens{}, features, why
+		}
+		if begun != m.begun.Load() { // verified meanwhile, the other way
+			why = ReasonUnverified
 		}
 		t := exact(sequences, FromBPE)
 		t.Compared = m.parity.compared(features)

@@ -301,11 +301,58 @@ func TestUnknownModelsAreEstimated(t *testing.T) {
 	require.Equal(t, uint64(len(plainChat)/4), got.Longest)
 }
 
+// beginner is an engine whose texts begin with a token or not, and which has no chats.
+type beginner struct {
+	local *tokenize.Local
+	begin atomic.Pointer[[]uint32]
+}
+
+func (e *beginner) Tokenize(ctx context.Context, question string) ([]uint32, error) {
+	if !gjson.Get(question, "prompt").Exists() {
+		return nil, engine.ErrRefused
+	}
+	return e.local.Encode(ctx, append([]uint32(nil), *e.begin.Load()...), gjson.Get(question, "prompt").Str)
+}
+
+// TestTextsBeginAsTheEngines: where the files leave open whether texts begin with a token,
+// the engine shows it. On trust alone they are no tokens.
+func TestTextsBeginAsTheEngines(t *testing.T) {
+	const body = `{"model":"m","prompt":"hello  world"}`
+	files := local(t, "deepseek_v3", render.VLLM, 0)
+	require.ErrorContains(t, files.Unsettled, "asks for a token before them")
+	e := &beginner{local: files}
+	m := tokenize.New(tokenize.Options{Name: "m", Local: files, Engine: e, SampleEvery: -1})
+	defer m.Close()
+	ask := func(m *tokenize.Model) tokenize.Tokens {
+		got, err := m.Tokens(t.Context(), chat.DialectCompletions, body)
+		require.NoError(t, err)
+		return got
+	}
+	for _, begin := range [][]uint32{nil, {0}, nil} {
+		e.begin.Store(&begin)
+		m.Reset()
+		require.Equal(t, tokenize.ReasonUnverified, ask(m).Local)
+		require.NoError(t, m.Verify(t.Context()))
+		got := ask(m)
+		require.Equal(t, tokenize.FromBPE, got.Origin)
+		require.Equal(t, append(append([]uint32{}, begin...), 33310, 223, 2058), got.IDs)
+	}
+	other := []uint32{1}
+	e.begin.Store(&other)
+	m.Reset()
+	require.NoError(t, m.Verify(t.Context()))
+	require.Equal(t, tokenize.ReasonDiffers, ask(m).Local)
+
+	trusting := tokenize.New(tokenize.Options{Name: "m", Local: files, Trust: true})
+	defer trusting.Close()
+	require.Equal(t, tokenize.Counted, ask(trusting).Certainty)
+	require.Nil(t, ask(trusting).IDs)
+}
+
 // TestFamilies states what of each family's files is not done here.
 func TestFamilies(t *testing.T) {
 	want := map[string][]string{
-		"deepseek_v3": {"text prompts: tokenizer_config.json asks for tokens around them that tokenizer.json does not add"},
-		"gptoss":      {"cannot render the chat: the model has no chat template"},
+		"gptoss": {"cannot render the chat: the model has no chat template"},
 	}
 	for _, family := range tokenizetest.Families() {
 		var refusals []string
@@ -336,6 +383,22 @@ func TestBrokenModelFolders(t *testing.T) {
 	l, err = tokenize.OpenLocal(dir, render.VLLM, 0)
 	require.NoError(t, err)
 	require.ErrorContains(t, l.Refusals[0], "foo")
+
+	for config, refused := range map[string]bool{
+		`{"add_eos_token":true,"eos_token":"<|im_end|>"}`:                         true,
+		`{"add_bos_token":true,"bos_token":"no token of the file"}`:               true,
+		`{"add_bos_token":true}`:                                                  true,
+		`{"add_bos_token":true,"bos_token":"<|im_start|>"}`:                       false,
+		`{"add_bos_token":true,"bos_token":{"content":"<|im_start|>"}}`:           false,
+		`{"add_bos_token":true,"bos_token":"<|im_start|>","add_eos_token":true}`:  true,
+		`{"add_bos_token":false,"add_eos_token":false,"bos_token":"no such one"}`: false,
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "tokenizer_config.json"), []byte(config), 0o600))
+		l, err = tokenize.OpenLocal(dir, render.VLLM, 0)
+		require.NoError(t, err)
+		require.Equal(t, refused, strings.Contains(fmt.Sprint(l.Refusals), "text prompts"), config)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "tokenizer_config.json"), []byte(`{"chat_template":"{{ x|foo }}"}`), 0o600))
 
 	template := "{% for m in messages %}{{ '<|im_start|>' + m.content }}{% endfor %}"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "chat_template.jinja"), []byte(template), 0o600))

@@ -21,9 +21,14 @@ type parity struct {
 	mute     atomic.Bool // the engine refused every probe: it has no /tokenize
 }
 
-func (p *parity) trust() {
+// trust takes everything for the engine's, but for what the files leave open.
+func (p *parity) trust(l *Local) {
 	p.trusting.Store(true)
-	p.same.Store(uint32(prompt.All))
+	same := prompt.All
+	if l != nil && l.begin != nil {
+		same &^= prompt.Text
+	}
+	p.same.Store(uint32(same))
 }
 
 // of gives ReasonNone if all the features are known to be the engine's.
@@ -84,11 +89,10 @@ func (m *Model) Verify(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("probe %s: %w", pr.feature, err)
 		}
-		local, _, err := m.opts.Local.sequences(ctx, &p)
-		if err != nil {
+		if _, _, err := m.opts.Local.sequences(ctx, &p, false); err != nil {
 			continue
 		}
-		same, err := m.compare(ctx, &p, local[0])
+		same, err := m.compare(ctx, &p)
 		switch {
 		case errors.Is(err, engine.ErrRefused): // as it refuses such requests
 			refused++
@@ -104,8 +108,8 @@ func (m *Model) Verify(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// compare asks the engine and compares.
-func (m *Model) compare(ctx context.Context, p *prompt.Prompt, local []uint32) (same bool, err error) {
+// compare asks the engine and looks for the way in which the tokens here are the same.
+func (m *Model) compare(ctx context.Context, p *prompt.Prompt) (same bool, err error) {
 	question, err := engine.Question(p, m.opts.API)
 	if err != nil {
 		return false, err
@@ -114,7 +118,20 @@ func (m *Model) compare(ctx context.Context, p *prompt.Prompt, local []uint32) (
 	if err != nil {
 		return false, err
 	}
-	return slices.Equal(ids, local), nil
+	ways := m.opts.Local.ways(p)
+	for _, begun := range ways {
+		local, _, err := m.opts.Local.sequences(ctx, p, begun)
+		if err != nil {
+			return false, err
+		}
+		if slices.Equal(ids, local[0]) {
+			if len(ways) > 1 {
+				m.begun.Store(begun)
+			}
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // maybeCompare compares one of so many answers by bpe with the engine, beside the

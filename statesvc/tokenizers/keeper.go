@@ -124,6 +124,9 @@ func (k *Keeper) add(name string, c *config.ModelTokenizer) error {
 		for _, why := range local.Refusals {
 			k.opts.Logger.Warn("a part of a model's tokenizer is not done here; engines are asked about it", "model", name, "why", why.Error())
 		}
+		if local.Unsettled != nil && !c.Asks() {
+			k.opts.Logger.Warn("a part of a model's tokenizer is not done without engines to ask", "model", name, "why", local.Unsettled.Error())
+		}
 		options.Local = local
 	}
 	if c.Asks() {

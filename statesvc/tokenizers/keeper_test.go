@@ -1,6 +1,7 @@
 package tokenizers
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -8,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -151,6 +153,22 @@ func TestKeeper_trusts_when_told_to(t *testing.T) {
 	k := newKeeper(t, c, engines{})
 	k.look(t.Context())
 	require.Equal(t, tokenize.FromBPE, tokensOf(t, k, "m").Origin)
+}
+
+// What only an engine could settle is told when there is none to ask.
+func TestKeeper_tells_what_is_unsettled(t *testing.T) {
+	dir, asks := folder(t), true
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "tokenizer_config.json"), []byte(`{"add_bos_token":true,"bos_token":"<|im_start|>"}`), 0o600))
+	for range 2 {
+		var log bytes.Buffer
+		k, err := New(Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Config: config.Tokenize{Models: map[string]config.ModelTokenizer{
+			"m": {Dir: dir, Engine: config.EngineVLLM, AskEngine: &asks, Trust: true},
+		}}})
+		require.NoError(t, err)
+		k.Stop()
+		require.Equal(t, asks, !strings.Contains(log.String(), "asks for a token before them"))
+		asks = false
+	}
 }
 
 // Every folder that cannot be used is named at once.

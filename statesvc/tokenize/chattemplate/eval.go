@@ -120,6 +120,15 @@ func member(of Value, name string) (Value, error) {
 	return undefined{}, nil
 }
 
+// named is an item by its name.
+func named(of Value, key string) (Value, error) {
+	v, err := member(of, key)
+	if _, missing := v.(undefined); missing && isPythonMethod(key) {
+		return nil, unsupported("the method %s as a value", key)
+	}
+	return v, err
+}
+
 func (r *renderer) item(e *item, s *scope) (Value, error) {
 	of, err := r.eval(e.of, s)
 	if err != nil {
@@ -130,11 +139,7 @@ func (r *renderer) item(e *item, s *scope) (Value, error) {
 		return nil, err
 	}
 	if k, ok := key.(string); ok {
-		v, err := member(of, k)
-		if _, missing := v.(undefined); missing && isPythonMethod(k) {
-			return nil, unsupported("the method %s as a value", k)
-		}
-		return v, err
+		return named(of, k)
 	}
 	i, ok := key.(int64)
 	if !ok {

@@ -9,7 +9,7 @@ import (
 func isFilter(name string) bool {
 	switch name {
 	case "trim", "tojson", "length", "count", "first", "last", "default", "d", "upper", "lower", "string", "join",
-		"list", "items", "safe", "replace", "reverse":
+		"list", "items", "safe", "replace", "reverse", "sort", "dictsort", "int", "map":
 		return true
 	}
 	return false
@@ -28,27 +28,59 @@ func (r *renderer) filter(e *filter, s *scope) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch e.name {
+	return r.apply(e.name, v, args, named)
+}
+
+// apply does a filter by its name.
+func (r *renderer) apply(name string, v Value, args []Value, named *Dict) (Value, error) {
+	switch name {
 	case "default", "d":
 		return byDefault(v, args, named)
 	case "tojson":
 		return r.tojson(v, args, named)
+	case "sort":
+		return r.sort(v, args, named)
+	case "dictsort":
+		return r.dictsort(v, args, named)
+	case "int":
+		return r.whole(v, args, named)
+	case "map":
+		return r.mapped(v, args, named)
 	}
 	if named.Len() > 0 {
-		return nil, unsupported("named arguments of %s", e.name)
+		return nil, unsupported("named arguments of %s", name)
 	}
-	switch e.name {
+	switch name {
 	case "join":
 		return r.join(v, args)
 	case "replace":
-		return r.stringFilter(v, e.name, args)
+		return r.stringFilter(v, name, args)
 	case "trim":
 		return r.stringFilter(v, "strip", args)
 	}
 	if len(args) > 0 {
-		return nil, unsupported("arguments of %s", e.name)
+		return nil, unsupported("arguments of %s", name)
 	}
-	return r.plainFilter(v, e.name)
+	return r.plainFilter(v, name)
+}
+
+// params puts a filter's values in the order of its parameters. One that was not given is
+// missing from the result.
+func params(filter string, args []Value, named *Dict, names ...string) (map[string]Value, error) {
+	if len(args) > len(names) {
+		return nil, typeError("%s takes %d values", filter, len(names))
+	}
+	given := make(map[string]Value, len(names))
+	for i, a := range args {
+		given[names[i]] = a
+	}
+	for _, k := range named.Keys() {
+		if _, twice := given[k]; twice || !slices.Contains(names, k) {
+			return nil, typeError("%s takes no further %s", filter, k)
+		}
+		given[k], _ = named.Get(k)
+	}
+	return given, nil
 }
 
 func (r *renderer) namedArgs(named []namedArg, s *scope) (*Dict, error) {
@@ -105,8 +137,11 @@ func (r *renderer) itemFilter(v Value, name string) (Value, error) {
 	}
 	_, isDict := v.(*Dict)
 	_, isList := v.(*List)
+	_, isGenerator := v.(*generator)
 	switch {
-	case name == "last" && isDict, name == "reverse" && !isList:
+	case name == "last" && isGenerator:
+		return nil, typeError("%s of %s", name, kindOf(v))
+	case name == "last" && isDict, name == "reverse" && !isList && !isGenerator:
 		return nil, unsupported("%s of %s", name, kindOf(v))
 	case name == "first" && len(items) > 0:
 		return items[0], nil

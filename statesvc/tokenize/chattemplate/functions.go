@@ -75,10 +75,18 @@ func (r *renderer) numbers(args []Value) (Value, error) {
 	}
 	start, stop, step := ends[0], ends[1], ends[2]
 	const far = 1 << 40
-	if step < 1 || start < -far || stop > far {
+	if max(start, stop, step) > far || min(start, stop, step) < -far {
 		return nil, unsupported("range() with these ends")
 	}
-	n := max(stop-start+step-1, 0) / step
+	var n int64
+	switch {
+	case step > 0:
+		n = max(stop-start+step-1, 0) / step
+	case step < 0:
+		n = max(start-stop-step-1, 0) / -step
+	default:
+		return nil, typeError("range() with a step of 0")
+	}
 	if n > maxRange {
 		return nil, typeError("range() of %d numbers", n)
 	}
@@ -175,7 +183,8 @@ func isKind(v Value, kind string) (bool, error) {
 	case "mapping":
 		return isDict, nil
 	case "iterable", "sequence": // undefined can be gone through and has a length
-		return isString || isList || isDict || isUndefined, nil
+		_, isGenerator := v.(*generator)
+		return isString || isList || isDict || isUndefined || isGenerator && kind == "iterable", nil
 	case "number":
 		return isBool || isInt || isFloat, nil
 	case "integer":

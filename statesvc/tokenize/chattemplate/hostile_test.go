@@ -43,6 +43,13 @@ func TestHostileTemplatesAreBounded(t *testing.T) {
 		"wide equal":     "{% set ns = namespace(s=[1]) %}{% for a in range(60) %}{% set ns.s = [ns.s, ns.s] %}{% endfor %}{{ ns.s == ns.s }}",
 		"recursion":      "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
 		"calls":          "{% macro m0() %}x{% endmacro %}" + deepMacros + "{{ m30() }}",
+		"sorting":        "{% set s = messages[0].content %}{% for a in range(100000) %}{% if s|sort %}{% endif %}{% endfor %}",
+		"sorting words":  "{% set ns = namespace(s=['xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx', 'b']) %}{% for a in range(17) %}{% set ns.s = ns.s + ns.s %}{% endfor %}{% for a in range(1000) %}{% if ns.s|sort %}{% endif %}{% endfor %}",
+		"sorting deep":   "{% set ns = namespace(s=[1]) %}{% for a in range(60) %}{% set ns.s = [ns.s, ns.s] %}{% endfor %}{{ [ns.s, ns.s]|sort|length }}",
+		"sorting names":  "{% for a in range(100000) %}{% if messages[0]|dictsort %}{% endif %}{% endfor %}",
+		"mapping":        "{% set s = messages[0].content %}{% for a in range(100000) %}{% if s|map('upper') %}{% endif %}{% endfor %}",
+		"mapping texts":  "{% set s = messages[0].content %}{% for a in range(100000) %}{{ [s, s]|map('replace', 'x', s)|join }}{% endfor %}",
+		"whole numbers":  "{% set s = messages[0].content %}{% for a in range(100000) %}{% if s|int %}{% endif %}{% endfor %}",
 		"searching":      "{% set s = messages[0].content %}{% for a in range(100000) %}{% if 'y' in s %}{% endif %}{% endfor %}",
 		"blocks":         "{% set s = 'x' %}" + strings.Repeat("{% set s %}{{ s }}{{ s }}{% endset %}", 64) + "{{ s|length }}",
 	}
@@ -64,6 +71,8 @@ func TestWhatIsNotDoneIsRefusedAtLoad(t *testing.T) {
 		"{% raw %}x{% endraw %}":      `"raw" is not done`,
 		"{% call m() %}{% endcall %}": `"call" is not done`,
 		"{{ x|attr('y') }}":           `filter "attr"`,
+		"{{ x|map('attr', 'y') }}":    "map by attr",
+		"{{ x|map('map', 'upper') }}": "map by map",
 		"{{ x.__class__() }}":         "method __class__",
 		"{{ x is divisibleby(3) }}":   `test "divisibleby"`,
 		"{{ cycler(1) }}":             "function cycler",
@@ -147,7 +156,7 @@ func TestManyMessages(t *testing.T) {
 func FuzzCompileAndRender(f *testing.F) {
 	for _, s := range []string{
 		"{% for m in messages %}{{ m.role + '\\n' + m.content }}{% endfor %}", "{{ messages|tojson(indent=2) }}",
-		"{% macro m(a=1) %}{{ a }}{% endmacro %}{{ m(2) }}", "{%- set ns = namespace(a=[]) -%}", "{{ messages[::-1][0]['role'][1:] }}",
+		"{% macro m(a=1) %}{{ a }}{% endmacro %}{{ m(2) }}", "{%- set ns = namespace(a=[]) -%}", "{{ messages|sort(attribute='role')|map(attribute='content')|join }}", "{% for k, v in messages[0]|dictsort(true) %}{{ k ~ ('0x1f'|int(base=16)) }}{% endfor %}", "{{ messages[::-1][0]['role'][1:] }}",
 		"{% if a is not defined and not b or c in d %}x{% elif 1 %}{% else %}{% endif %}", "{{ '\\x41' ~ 1.5 // 2 }}", "{# #}{{ {'a': (1,)} }}",
 	} {
 		f.Add(s)

@@ -93,6 +93,12 @@ func (r *renderer) iterate(v Value) ([]Value, error) {
 		return v.Items, r.step(0)
 	case undefined:
 		return nil, nil
+	case *generator:
+		if v.used {
+			return nil, unsupported("going twice through what map gave")
+		}
+		v.used = true
+		return v.items, r.step(0)
 	case *Dict:
 		if err := r.charge(16 * v.Len()); err != nil {
 			return nil, err

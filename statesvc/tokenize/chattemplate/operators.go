@@ -80,6 +80,8 @@ func (r *renderer) contains(in, v Value) (bool, error) {
 		return ok && found, nil
 	case undefined:
 		return false, nil
+	case *generator:
+		return false, unsupported("looking into what map gave")
 	}
 	return false, typeError("looking into %s", kindOf(in))
 }

@@ -96,7 +96,22 @@ func (p *exprParser) filter(of expr) expr {
 	if p.sign("(") {
 		f.args, f.named = p.args()
 	}
+	if f.name == "map" {
+		p.checkMap(f)
+	}
 	return f
+}
+
+// checkMap refuses a filter that map cannot use where the template names it.
+func (p *exprParser) checkMap(f *filter) {
+	if len(f.args) == 0 {
+		return
+	}
+	if by, ok := f.args[0].(*literal); ok {
+		if n, ok := by.value.(string); !ok || !isMapped(n) {
+			p.fail("map by %v is not done", by.value)
+		}
+	}
 }
 
 func (p *exprParser) test(of expr) expr {

@@ -56,5 +56,23 @@ func TestSnippetsAreJinjas(t *testing.T) {
 		// The case of letters beyond ASCII, and numbers with an exponent.
 		"{{ 'aB'|upper }}{{ 'aB'|lower }}{{ 'aB'.upper() }}{{ n|string }}{{ 'é'|upper }}": true,
 		"{{ 1.50 }}{{ 100.0 }}{{ 1e3 if no }}":                                            true,
+		"{{ ['É', 'e']|sort|join }}":                                                      true,
+		// Orders of other things than text and numbers.
+		"{{ [[2], [1]]|sort|length }}": true,
+		"{% for k, v in {'b': 1, 'a': 2}|dictsort(by='value') %}{{ k }}{% endfor %}": true,
+		// Whole numbers in other scripts, with underscores or beyond 64 bits.
+		"{{ '1_000'|int }}":                true,
+		"{{ '١٢'|int }}":                   true,
+		"{{ '99999999999999999999'|int }}": true,
+		"{{ '5'|int(base='x') }}":          true,
+		// What map gives, printed, searched or gone through twice; members that are no plain
+		// names, or that Python's own hide.
+		"{{ words|map('upper') }}":                                 true,
+		"{{ words|map }}":                                          true,
+		"{{ 'X' in words|map('upper') }}":                          true,
+		"{% set g = words|map('upper') %}{{ g|join }}{{ g|join }}": true,
+		"{{ nested|map(attribute='count')|join }}":                 true,
+		"{{ [[1, 2]]|map(attribute=0)|join }}":                     true,
+		"{{ [{'a': {'b': 1}}]|map(attribute='a.b')|join }}":        true,
 	}, refused)
 }

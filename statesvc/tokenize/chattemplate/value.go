@@ -84,6 +84,8 @@ func kindOf(v Value) string {
 		return "a list"
 	case *Dict:
 		return "a mapping"
+	case *generator:
+		return "what map gave"
 	}
 	return fmt.Sprintf("a %T", v)
 }
@@ -239,6 +241,14 @@ func compare(a, b Value) (int, error) {
 		if y, ok := b.(string); ok {
 			return strings.Compare(x, y), nil // the order of UTF-8 is that of code points
 		}
+	}
+	if x, ok := a.(int64); ok {
+		if y, ok := b.(int64); ok {
+			return cmp.Compare(x, y), nil // beyond 2^53 floats have no room for both
+		}
+	}
+	if _, ok := a.(*List); ok {
+		return 0, unsupported("the order of lists")
 	}
 	x, okX := number(a)
 	y, okY := number(b)

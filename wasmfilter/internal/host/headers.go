@@ -19,6 +19,7 @@ type Headers struct {
 	Session         string
 	Routing         string
 	TTFT, TPS       string
+	Priority        string
 	Subset          *core.Subset // of engines that the request is kept to, nil for none
 	Ranked          bool         // the client names a data-parallel rank
 
@@ -41,6 +42,7 @@ const (
 	wantTTFT
 	wantTPS
 	wantSubset
+	wantPriority
 	wantCount
 )
 
@@ -66,7 +68,7 @@ func (h *Headers) Want(cfg *spec.Config, needs *spec.Needs) {
 	h.wanted = wanted{
 		names: [wantCount]string{
 			":method", ":path", "content-length", "content-encoding", HeaderModel, cfg.EndpointHeader, HeaderPrefill, HeaderMode,
-			HeaderRank, needs.Session, needs.Routing, needs.TTFT, needs.TPS, needs.Subset,
+			HeaderRank, needs.Session, needs.Routing, needs.TTFT, needs.TPS, needs.Subset, needs.Priority,
 		},
 		metadata: needs.SubsetMetadata,
 	}
@@ -98,6 +100,7 @@ func (h *Headers) Read() {
 		h.ContentLength = core.ReadDigits(w.values[wantLength])
 	}
 	h.Subset = w.subset()
+	h.Priority = w.value(wantPriority)
 }
 
 // subset reads the hint that keeps the request to some engines, nil for none.

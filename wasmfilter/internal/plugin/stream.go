@@ -51,6 +51,7 @@ func (s *stream) RequestHeaders(endOfStream bool) abi.Action {
 		RoutingHeader:   headers.Routing,
 		TTFTHeader:      headers.TTFT,
 		TPSHeader:       headers.TPS,
+		PriorityHeader:  headers.Priority,
 		Subset:          headers.Subset,
 	}
 	if s.plugin.flow.NeedsReceived() || s.plugin.flow.HeaderOnly() {

@@ -1,6 +1,6 @@
 """Writes snippets.json: what Jinja, set up as chat templates are rendered, makes of snippets.
 
-    pip install transformers==5.24.0 jinja2==3.1.6
+    pip install transformers==5.19.0 jinja2==3.1.6
     python3 statesvc/tokenize/chattemplate/testdata/snippets.py > statesvc/tokenize/chattemplate/testdata/snippets.json
 """
 import json
@@ -80,6 +80,9 @@ x {# c #}\ny
 {{ d.keys()|list|join(',') }}
 {% for v in {'a': 1, 'b': 2}.values() %}{{ v }}{% endfor %}
 {{ range(3)|list|join }}{{ range(1, 7, 2)|list|join }}{{ range(5, 1)|list|length }}
+{{ range(5, -1, -1)|list|join }}{{ range(5, 0, -2)|list|join }}{{ range(6, 0, -2)|list|join }}{{ range(0, 5, -1)|list|length }}{{ range(-3)|list|length }}{{ range(-3, 0)|list|join }}
+{{ range(1, 2, 0)|list|length }}
+{% for i in range(200000, 0, -1) %}{% endfor %}
 {% for i in range(200000) %}{% endfor %}
 {{ raise_exception('no') }}
 {% macro m(a, b='d', c=n) %}[{{ a }}{{ b }}{{ c }}{{ nope }}]{% endmacro %}{{ m(1) }}{{ m(1, c=2) }}{{ m() }}{{ m('x', 'y', 'z') }}
@@ -104,6 +107,60 @@ x {# c #}\ny
 {{ 1.50 }}{{ 100.0 }}{{ 1e3 if no }}
 {{ d.a['items'] }}
 {{ namespace(x=1).x }}
+{{ ['b', 'A', 'c', 'a', 'B']|sort|join(',') }}|{{ ['b', 'A', 'c', 'a', 'B']|sort(case_sensitive=true)|join(',') }}|{{ ['b', 'A', 'c', 'a', 'B']|sort(reverse=true)|join(',') }}|{{ [3, 1.5, true, 2]|sort|join(',') }}
+{{ ['b', 'a']|sort(true)|join }}{{ ['b', 'B', 'a']|sort(false, true)|join }}{{ 'hello'|sort|join }}{{ d|sort|join }}{{ nope|sort|join }}{{ []|sort|length }}
+{{ nested|sort(attribute='r')|map(attribute='c')|join }}{{ nested|sort(attribute='c', reverse=true)|map(attribute='r')|join }}
+{{ nested|sort(attribute='z')|map(attribute='r')|join }}{{ [none, none]|sort|length }}
+{{ ['a', 1]|sort|length }}
+{{ [none, 1]|sort|length }}
+{{ none_|sort|length }}
+{{ [[2], [1]]|sort|length }}
+{{ [d, d]|sort|length }}
+{{ ['1']|sort('x')|first }}
+{{ [d, {}]|sort|length }}
+{{ ['1']|sort(2)|first }}
+{{ ['b']|sort(1, 2, 'r', 4)|first }}
+{{ ['b']|sort(nope=1)|first }}
+{{ ['b']|sort(true, reverse=true)|first }}
+{{ ['é', 'e', 'z', '中', 'ß']|sort|join }}
+{{ ['É', 'e']|sort|join }}
+{% for k, v in d|dictsort %}{{ k }};{% endfor %}{% for k, v in {'b': 1, 'A': 2, 'a': 3, 'C': 4}|dictsort %}{{ k }}{{ v }};{% endfor %}
+{% for k, v in {'b': 1, 'A': 2, 'a': 3, 'C': 4}|dictsort(true) %}{{ k }}{{ v }};{% endfor %}{% for k, v in {'b': 1, 'A': 2, 'a': 3}|dictsort(reverse=true) %}{{ k }}{{ v }};{% endfor %}{% for k, v in {'b': 1, 'A': 2, 'a': 3}|dictsort(case_sensitive=true, by='key') %}{{ k }}{{ v }};{% endfor %}
+{% for k, v in {}|dictsort %}x{% else %}none{% endfor %}
+{% for k, v in l|dictsort %}{{ k }}{% endfor %}
+{% for k, v in nope|dictsort %}{{ k }}{% endfor %}
+{% for k, v in {'b': 1, 'a': 2}|dictsort(by='value') %}{{ k }}{% endfor %}
+{% for k, v in d|dictsort(by='x') %}{{ k }}{% endfor %}
+{{ '42'|int }},{{ ' -7 '|int }},{{ '+5'|int }},{{ '007'|int }},{{ '42.23'|int }},{{ '-1.9'|int }},{{ '1e3'|int }},{{ '.5'|int }},{{ '5.'|int }},{{ 'x'|int }},{{ ''|int }},{{ '.'|int }},{{ '- 5'|int }},{{ '1 2'|int }},{{ '0x1f'|int }}
+{{ 'ff'|int(base=16) }},{{ '0xFF'|int(0, 16) }},{{ '-0x1f'|int(base=16) }},{{ '0x'|int(base=16) }},{{ '101'|int(base=2) }},{{ '0b11'|int(base=2) }},{{ '0b11'|int(base=16) }},{{ '17'|int(base=8) }},{{ '0o17'|int(base=8) }},{{ '9'|int(base=8) }},{{ '1e3'|int(base=16) }},{{ 'zz'|int(3, 16) }},{{ '2.5'|int(base=16) }}
+{{ 'x'|int(-1) }},{{ 'x'|int(default=none) }},{{ none_|int }},{{ l|int(9) }},{{ d|int }},{{ yes|int }},{{ no|int }},{{ n|int }},{{ f|int }},{{ 2.9|int }}
+{{ 'inf'|int }},{{ 'nan'|int(1) }},{{ '1e400'|int }},{{ 'Infinity'|int(2) }},{{ '1e-400'|int }}
+{{ nope|int }}
+{{ '1_000'|int }}
+{{ '١٢'|int }}
+{{ '99999999999999999999'|int }}
+{{ '9223372036854775807'|int }}{{ '9007199254740993'|int > 9007199254740992 }}
+{{ '5'|int(1, 10, 3) }}
+{{ '5'|int(nope=1) }}
+{{ '5'|int(base='x') }}
+{{ words|map('upper')|join(',') }}{{ words|map('upper')|list|length }}{{ words|map('replace', 'x', 'q')|join }}{{ [none, 'a']|map('default', 'd', true)|join }}{{ [nope, 'a']|map('default', default_value='d')|join }}
+{{ nested|map(attribute='r')|join(',') }}{{ nested|map(attribute='z', default='-')|join(',') }}{{ nested|map(attribute='z')|join(',') }}{{ ['a']|map(attribute='z', default='-')|join(',') }}
+{% for x in l|map('string') %}{{ x ~ loop.index }}{{ loop.last }}{% endfor %}{% for x in none_|map('string') %}{% else %}none{% endfor %}{{ empty|map('upper')|join }}{{ nope|map('upper')|join }}{{ 'ab'|map('upper')|first }}{{ d|map('upper')|sort|join }}{{ [[1, 2], [3]]|map('length')|join('+') }}{{ ['2', '10']|map('int')|sort|join(',') }}
+{{ words|map('upper') is iterable }}{{ words|map('upper') is sequence }}{{ words|map('upper') is string }}{{ 'y' if []|map('upper') else 'n' }}{{ words|map('upper')|reverse|join }}
+{{ words|map('upper')|length }}
+{{ words|map('upper')|last }}
+{{ words|map('upper')|tojson }}
+{{ words|map('upper') }}
+{{ (words|map('upper'))[0] }}|
+{{ words|map }}
+{{ words|map('nope')|join }}
+{{ 7|map('upper')|join }}
+{{ 'X' in words|map('upper') }}
+{% set g = words|map('upper') %}{{ g|join }}{{ g|join }}
+{{ nested|map(attribute='count')|join }}
+{{ [[1, 2]]|map(attribute=0)|join }}
+{{ [{'a': {'b': 1}}]|map(attribute='a.b')|join }}
+{{ [nope]|map(attribute='a')|join }}
 '''.strip("\n").split("\n")
 
 out = []
