@@ -109,9 +109,10 @@ func TestRun_makes_every_table(t *testing.T) {
 			`\| 1500000 +\| pointsman cache_aware, history +\|( FIGURE +\|){6}`, `\| 1500000 +\| pointsman cache_aware, local +\|( FIGURE +\|){6}`,
 			`\| 1500000 +\| pointsman session_aware \(session header\) +\|( FIGURE +\|){6}`, `\| 800000 +\| pointsman cache_aware, local +\|( FIGURE +\|){6}`,
 		},
-		"hotprompt": {`\| 16 KB +\| pointsman round_robin +\| FIGURE +\| - +\|`, `\| 32 KB +\| pointsman cache_aware, history +\|( FIGURE +\|){4}`},
-		"sync":      {`\| 100 +\| nothing +\| FIGURE`, `\| 1000 +\| every load +\| FIGURE`, `\| 1000 +\| whole fleet +\| FIGURE`},
-		"guest":     {`\| 1000 +\| 64 KB \| FIGURE`, `\| proxy_on_request_headers +\| callback +\| 1 +\| 1 +\|`, `\| all callbacks +\| +\| (\d+) +\| (\d+) +\|`},
+		"peerscache": {`\| 1 KB +\| pointsman cache_aware, history +\|( +FIGURE +\|){4}`, `\| 256 KB \| pointsman cache_aware, local +\|( +FIGURE +\|){4}`},
+		"hotprompt":  {`\| 16 KB +\| pointsman round_robin +\| FIGURE +\| - +\|`, `\| 32 KB +\| pointsman cache_aware, history +\|( FIGURE +\|){4}`},
+		"sync":       {`\| 100 +\| nothing +\| FIGURE`, `\| 1000 +\| every load +\| FIGURE`, `\| 1000 +\| whole fleet +\| FIGURE`},
+		"guest":      {`\| 1000 +\| 64 KB \| FIGURE`, `\| proxy_on_request_headers +\| callback +\| 1 +\| 1 +\|`, `\| all callbacks +\| +\| (\d+) +\| (\d+) +\|`},
 	} {
 		t.Run(section, func(t *testing.T) {
 			var out strings.Builder
