@@ -63,16 +63,14 @@ func recommended(t *testing.T) string {
 	var doc struct {
 		Models map[string]struct {
 			Buckets []struct {
-				Groups struct{ Plain struct{ Policy map[string]any } }
+				Groups struct {
+					Plain struct{ Policy json.RawMessage }
+				}
 			}
 		}
 	}
 	require.NoError(t, json.Unmarshal(file, &doc))
-	settings := doc.Models["demo"].Buckets[0].Groups.Plain.Policy
-	settings["private_match"] = true
-	policy, err := json.Marshal(settings)
-	require.NoError(t, err)
-	return string(policy)
+	return string(doc.Models["demo"].Buckets[0].Groups.Plain.Policy)
 }
 
 // oracleOrders are the orders of the turns: several where they cost little.

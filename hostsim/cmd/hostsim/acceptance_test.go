@@ -90,7 +90,7 @@ func TestSimulate_hot_prompt(t *testing.T) {
 	hot := &simulateCmd{Workload: "hot", Engines: 8, Cache: 1_500_000, Contexts: 4}
 	first := judged()[:1]
 	_, even := medians(t, module, hot, "round_robin", first)
-	_, rate := medians(t, module, hot, "history", someJudged())
+	_, rate := medians(t, module, hot, "history", judged())
 	require.GreaterOrEqual(t, rate, 0.9*even)
 
 	// The owner's rules go where most of the prompt is, however many do: that is what
@@ -119,7 +119,7 @@ func TestSimulate_other_policies(t *testing.T) {
 		// With private_match a system prompt attracts and does not bind.
 		private, _ := medians(t, module, c, "local_private", someJudged())
 		require.Greater(t, private.HitRate, 0.81)
-		require.Less(t, private.Busiest, 1.4)
+		require.Less(t, private.Busiest, 1.25)
 
 		session, _ := medians(t, module, c, "session_aware", someJudged())
 		require.Greater(t, session.HitRate, 0.8, "every session stays, by its header")
@@ -128,6 +128,10 @@ func TestSimulate_other_policies(t *testing.T) {
 		require.Less(t, blind.HitRate, 0.5)
 		require.Less(t, blind.Busiest, 1.3)
 	}
-	local, _ := medians(t, module, longAnswers(), "local", someJudged())
-	require.Greater(t, local.HitRate, 0.9)
+	for policy, least := range map[string]float64{"local": 0.9, "local_private": 0.9, "session_aware": 0.9} {
+		long, _ := medians(t, module, longAnswers(), policy, someJudged())
+		require.Greater(t, long.HitRate, least, policy)
+	}
+	blind, _ := medians(t, module, longAnswers(), "power_of_two", someJudged())
+	require.Less(t, blind.HitRate, 0.6)
 }

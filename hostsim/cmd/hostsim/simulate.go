@@ -124,15 +124,19 @@ func hotEngine() simulate.Engine {
 	return simulate.Engine{Slots: 4, Fixed: 50 * time.Millisecond, Cache: 1_500_000}
 }
 
+// shipped ends the settings of cache_aware as configs/filter has them: history is that
+// of cache-aware-by-history.json, local_private that of cache-aware.json.
+const shipped = `"min_matched_tokens": 256, "admission": {"max_inflight_requests": 64}}`
+
 // policyConfig is the policy's part of a configuration.
 func policyConfig(name string) (string, error) {
 	switch name {
 	case "history":
-		return `{"type": "cache_aware", "source": "history"}`, nil
+		return `{"type": "cache_aware", "source": "history", ` + shipped, nil
 	case "local":
-		return `{"type": "cache_aware", "source": "local"}`, nil
+		return `{"type": "cache_aware", "source": "local", ` + shipped, nil
 	case "local_private":
-		return `{"type": "cache_aware", "source": "local", "private_match": true}`, nil
+		return `{"type": "cache_aware", "source": "local", "private_match": true, ` + shipped, nil
 	case "consistent_hash":
 		return `{"type": "consistent_hash", "key": "session"}`, nil
 	case "session_aware", "power_of_two", "load_based", "round_robin", "random":

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -65,5 +66,26 @@ func TestSimulate_prints_a_table(t *testing.T) {
 	for _, args := range [][]string{{"--policy", "magic"}, {"--engines", "0"}, {"--workload", "magic"}} {
 		code = doMain(t.Context(), append([]string{"simulate", "--filter", filter.Module(t)}, args...), &out, &err)
 		require.Equal(t, exitUsage, code, "%q", args)
+	}
+}
+
+// What is simulated, and judged, is what is shipped.
+func TestSimulate_has_the_shipped_settings(t *testing.T) {
+	for policy, file := range map[string]string{"history": "cache-aware-by-history.json", "local_private": "cache-aware.json"} {
+		text, err := os.ReadFile(filepath.Join(envoytest.Root(t), "configs", "filter", file))
+		require.NoError(t, err)
+		var doc struct {
+			Models map[string]struct {
+				Buckets []struct {
+					Groups struct {
+						Plain struct{ Policy json.RawMessage }
+					}
+				}
+			}
+		}
+		require.NoError(t, json.Unmarshal(text, &doc))
+		simulated, err := policyConfig(policy)
+		require.NoError(t, err)
+		require.JSONEq(t, string(doc.Models["demo"].Buckets[0].Groups.Plain.Policy), simulated, file)
 	}
 }
