@@ -48,8 +48,18 @@ func longAnswers() *simulateCmd {
 	return &simulateCmd{Workload: "long", Engines: 8, Cache: 1_500_000, Contexts: 4}
 }
 
+// accepted gives the module for a simulation of minutes. The race detector's run, which
+// is the short one, leaves these out: simulate_test.go has the same code in seconds.
+func accepted(t *testing.T) *hostsim.Module {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("simulations of minutes; run without -short, as make test does")
+	}
+	return simulated(t)
+}
+
 func TestSimulate_history_sessions(t *testing.T) {
-	module := simulated(t)
+	module := accepted(t)
 	large, _ := medians(t, module, sessions(1_500_000, 4), "history", judged())
 	require.GreaterOrEqual(t, large.HitRate, 0.81)
 	require.LessOrEqual(t, large.Busiest, 1.15)
@@ -66,7 +76,7 @@ func TestSimulate_history_sessions(t *testing.T) {
 // An engine keeps what it generates, so a conversation whose answers are long is
 // cached in its next turn but for the question.
 func TestSimulate_history_long_answers(t *testing.T) {
-	module := simulated(t)
+	module := accepted(t)
 	long, _ := medians(t, module, longAnswers(), "history", judged())
 	require.GreaterOrEqual(t, long.HitRate, 0.80)
 	require.LessOrEqual(t, long.Busiest, 1.2)
@@ -86,7 +96,7 @@ func TestSimulate_history_long_answers(t *testing.T) {
 
 // One prompt that everybody sends goes to all engines.
 func TestSimulate_hot_prompt(t *testing.T) {
-	module := simulated(t)
+	module := accepted(t)
 	hot := &simulateCmd{Workload: "hot", Engines: 8, Cache: 1_500_000, Contexts: 4}
 	first := judged()[:1]
 	_, even := medians(t, module, hot, "round_robin", first)
@@ -107,7 +117,7 @@ func TestSimulate_hot_prompt(t *testing.T) {
 
 // What history is worth: the same table for the other policies.
 func TestSimulate_other_policies(t *testing.T) {
-	module := simulated(t)
+	module := accepted(t)
 	for _, cache := range []int{1_500_000, 800_000} {
 		c := sessions(cache, 4)
 		// By the owner's rules on exact knowledge the hits are the best there are,
