@@ -33,6 +33,9 @@ func benchPump(b *testing.B, publishers []*zmqtest.Publisher) *pump.Pump {
 	}
 	cfg, err := config.Parse([]byte(text), func(string) string { return "" })
 	require.NoError(b, err)
+	for i := range engines {
+		engines[i].Said.Config = cfg.Fleet.Static[i]
+	}
 	p := pump.New(pump.Options{Config: cfg, Fleet: engines, Loads: engines, Clock: func() core.Instant { return 0 }, Logger: slog.New(slog.DiscardHandler), Seed: 1})
 	p.Start()
 	b.Cleanup(p.Stop)
