@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pointsman/pointsman/e2e/envoytest"
 	"github.com/pointsman/pointsman/hostsim"
 	"github.com/stretchr/testify/require"
 )
@@ -215,8 +216,7 @@ type trapStage struct {
 func newTrapStage(t *testing.T) *trapStage {
 	t.Helper()
 	s := &trapStage{}
-	h := hosts()[2]
-	require.Empty(t, h.version)
+	h := host{"hostsim", "", envoytest.OverrideHost}
 	s.stage = newStage(t, h, stageSetup{
 		watched: 1, setup: setup{filter: allModels, extra: `"receipts":"log",`},
 		edit: func(cfg *hostsim.ProxyConfig) {
