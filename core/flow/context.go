@@ -275,7 +275,7 @@ func (r *Request) begin(c *Context) {
 	r.priority, r.priorityAt = "", chat.Place{}
 	r.rid, r.ids, r.ranked, r.ahead = rid{}, inputIDs{}, false, 0
 	r.walk, r.bucket = walk{}, core.BucketRequest{}
-	r.ordinal, r.memo, r.path, r.learned, r.ahead = 0, nil, nil, false, 0
+	r.ordinal, r.memo, r.path, r.learned = 0, nil, nil, false
 	r.match, r.mark, r.credited = history.Match{}, history.Mark{}, history.Mark{}
 	r.effects = r.effects[:0]
 	if r.asked.model != "" { // few wait for a fleet

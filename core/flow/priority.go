@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +13,6 @@ import (
 // priorities are the words and the bounds of the priority header, and which way the
 // engines count.
 type priorities struct {
-	header     string
 	classes    map[string]int64 // in lower case
 	lowerFirst bool
 	refusal    string // of a header that says something else
@@ -27,15 +27,10 @@ func newPriorities(p *spec.Priority) *priorities {
 		classes[strings.ToLower(name)] = value
 	}
 	text := "the header " + strings.ToLower(p.Header) + " must be a whole number from -" + strconv.Itoa(spec.MaxPriority) + " to " + strconv.Itoa(spec.MaxPriority)
-	names := make([]string, 0, len(classes))
-	for name := range classes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	if len(names) > 0 {
+	if names := slices.Sorted(maps.Keys(classes)); len(names) > 0 {
 		text += ", or one of " + strings.Join(names, ", ")
 	}
-	return &priorities{strings.ToLower(p.Header), classes, p.LowerFirst, text}
+	return &priorities{classes, p.LowerFirst, text}
 }
 
 // read gives the number that a header's value stands for.

@@ -38,23 +38,21 @@ func endpointRules() []Rule {
 }
 
 func originalHeader(m *model, report reporter) {
-	m.eachEngines(func(_ *proxy, f *filter, c *cluster) {
-		switch header := f.endpointHeader(); {
-		case c.source != sourceOriginal || c.header == header:
-		case c.header == "":
-			report(c.headerAt, "cluster %s reads no header, the filter writes %s", c.name, header)
-		default:
-			report(c.headerAt, "cluster %s reads %s, the filter writes %s", c.name, c.header, header)
-		}
-	})
+	m.otherHeaders(sourceOriginal, "reads no header", report)
 }
 
 func overrideSource(m *model, report reporter) {
+	m.otherHeaders(sourceOverride, "has no header among its sources", report)
+}
+
+// otherHeaders reports the clusters of a kind that do not read the header their filter
+// writes.
+func (m *model) otherHeaders(kind source, none string, report reporter) {
 	m.eachEngines(func(_ *proxy, f *filter, c *cluster) {
 		switch header := f.endpointHeader(); {
-		case c.source != sourceOverride || c.header == header:
+		case c.source != kind || c.header == header:
 		case c.header == "":
-			report(c.headerAt, "cluster %s has no header among its sources, the filter writes %s", c.name, header)
+			report(c.headerAt, "cluster %s %s, the filter writes %s", c.name, none, header)
 		default:
 			report(c.headerAt, "cluster %s reads %s, the filter writes %s", c.name, c.header, header)
 		}

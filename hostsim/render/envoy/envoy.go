@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
-	"github.com/pointsman/pointsman/core/flow"
 	"github.com/pointsman/pointsman/core/spec"
 	"github.com/pointsman/pointsman/hostsim/render"
 )
@@ -66,18 +65,6 @@ func Render(in *render.Input) ([]render.File, error) {
 		return nil, err
 	}
 	return []render.File{{Name: File, Text: text}}, nil
-}
-
-// labels are the labels of the filter's metrics, sorted.
-func labels() []string {
-	var names []string
-	for _, f := range flow.Metrics() {
-		if f.Label != "" {
-			names = append(names, f.Label)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 // Margins over what the filter itself allows, and the least of each.

@@ -18,7 +18,7 @@ func read(in *render.Input) (*bootstrap, error) {
 	var refused render.Refusals
 	c, o := in.Filter, in.Options
 	b := &bootstrap{
-		Filter: string(in.Text), Wasm: o.Wasm.Path, Labels: labels(), Paths: c.Paths, Retry: c.TransportRetry,
+		Filter: string(in.Text), Wasm: o.Wasm.Path, Labels: render.Labels(), Paths: c.Paths, Retry: c.TransportRetry,
 		OriginalDst: c.EndpointMode == spec.EndpointOriginalDst, Cluster: engines,
 		Header: c.EndpointHeader,
 	}

@@ -2,10 +2,7 @@ package envoygateway
 
 import (
 	"embed"
-	"fmt"
-	"slices"
 
-	"github.com/pointsman/pointsman/core/flow"
 	"github.com/pointsman/pointsman/hostsim/render"
 )
 
@@ -46,38 +43,5 @@ func Render(in *render.Input) ([]render.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	var files []render.File
-	for _, name := range []string{"gateway.yaml", "route.yaml", "policies.yaml", "patches.yaml"} {
-		source, err := templates.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		text, err := render.Template(string(source), m)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		documents, err := render.Documents(text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		for _, d := range documents {
-			if err := Check(d); err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
-		}
-		files = append(files, render.File{Name: name, Text: text})
-	}
-	return files, nil
-}
-
-// labels are the labels of the filter's metrics, sorted.
-func labels() []string {
-	var names []string
-	for _, f := range flow.Metrics() {
-		if f.Label != "" {
-			names = append(names, f.Label)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return render.Fill(templates, []string{"gateway.yaml", "route.yaml", "policies.yaml", "patches.yaml"}, m, Check)
 }

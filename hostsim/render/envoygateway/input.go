@@ -33,7 +33,7 @@ var (
 func read(in *render.Input) (*manifests, error) {
 	var refused render.Refusals
 	c, o := in.Filter, in.Options
-	m := &manifests{Namespace: o.Namespace, Port: Port, Labels: labels(), Header: c.EndpointHeader, Retry: c.TransportRetry}
+	m := &manifests{Namespace: o.Namespace, Port: Port, Labels: render.Labels(), Header: c.EndpointHeader, Retry: c.TransportRetry}
 	if m.Namespace == "" {
 		m.Namespace = Namespace
 	}

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"regexp"
 	"strings"
 
@@ -108,28 +109,15 @@ func Base() ([]render.File, error) {
 
 // files fills in templates and checks what comes of them.
 func (m *manifests) files(names []string) ([]render.File, error) {
-	var files []render.File
+	files := make([]string, 0, len(names))
 	for _, name := range names {
-		source, err := templates.ReadFile("templates/" + name + ".yaml")
-		if err != nil {
-			return nil, err
-		}
-		text, err := render.Template(string(source), m)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		documents, err := render.Documents(text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		for _, d := range documents {
-			if err := Check(d); err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
-		}
-		files = append(files, render.File{Name: name + ".yaml", Text: text})
+		files = append(files, name+".yaml")
 	}
-	return files, nil
+	folder, err := fs.Sub(templates, "templates")
+	if err != nil {
+		return nil, err
+	}
+	return render.Fill(folder, files, m, Check)
 }
 
 // namespaceName is what Kubernetes takes for the name of a namespace (RFC 1123).
