@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -73,6 +75,60 @@ func turnBody(t testing.TB, system string, turns ...string) string {
 	body, err := json.Marshal(map[string]any{"model": "m", "messages": messages, "max_tokens": 8})
 	require.NoError(t, err)
 	return string(body)
+}
+
+func prefixOf(tag string, i int) string { return wordy(fmt.Sprint(tag, i), 1500) }
+
+// stored has one engine hold prefixes, named by a tag, that no other engine holds. The
+// index knows of them when they are returned. Half of the slots are used, since who is
+// answered may come again before its slot is free.
+func (r *rig) stored(holder *fakes.Engine, tag string, n int) []string {
+	r.t.Helper()
+	prefixes := make([]string, n)
+	for i := range prefixes {
+		prefixes[i] = prefixOf(tag, i)
+	}
+	answered := many(n, holder.Config().Slots/2, func(i int) string {
+		return fmt.Sprint(r.direct(r.t.Context(), holder, turnBody(r.t, prefixes[i], "first")))
+	})
+	require.Equal(r.t, map[string]int{"true": n}, answered)
+	r.awaitIdle()
+	r.awaitStored()
+	return prefixes
+}
+
+// homes counts the engines that one request for each of the prefixes goes to.
+func (r *rig) homes(prefixes []string) map[string]int {
+	r.t.Helper()
+	used := map[string]int{}
+	for _, prefix := range prefixes {
+		used[r.ask(prefix, "second").worker()]++
+	}
+	return used
+}
+
+// ask sends a question behind a prefix through the proxy, by any worker of it.
+func (r *rig) ask(prefix, question string) answer {
+	r.t.Helper()
+	a := r.fresh([]byte(turnBody(r.t, prefix, question)))
+	require.Equal(r.t, http.StatusOK, a.status, a.body)
+	return a
+}
+
+// direct sends a request past the proxy, and reports whether it was answered.
+func (r *rig) direct(ctx context.Context, e *fakes.Engine, body string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.URL()+"/v1/chat/completions", strings.NewReader(body))
+	if err != nil {
+		return false
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := r.client.Do(req)
+	if err != nil {
+		return false
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
+	return err == nil && resp.StatusCode == http.StatusOK
 }
 
 // wordy is a text of about so many tokens of the fake engines, which no other tag has.
