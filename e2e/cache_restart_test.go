@@ -21,8 +21,10 @@ func cacheRestart(r *rig) {
 	generation := r.generation(lost)
 	lost.Stop()
 	require.NoError(t, lost.Start(""))
-	r.eventually(func() bool { return r.generation(lost) > generation }, "the restart is not seen")
-	for i, prefix := range prefixes {
+	r.eventually(func() bool {
+		return r.generation(lost) > generation && r.held(lost, turnBody(t, prefixes[0], "third")) == 0
+	}, "the restart is not seen")
+	for i, prefix := range prefixes { // all go with the first
 		require.Zero(t, r.held(lost, turnBody(t, prefix, "third")), "prefix %d", i)
 	}
 	r.awaitSynced()
