@@ -1,7 +1,8 @@
 package e2e
 
 import (
-	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,13 +13,15 @@ import (
 // sent counts longer than a busy machine takes for a burst.
 func TestCache_engines_in_motion(t *testing.T) {
 	engines := caching(fakes.VLLM, 4)
+	models := burstModels(t)
 	for i := range engines {
+		engines[i].Models = slices.Sorted(maps.Keys(models))
 		engines[i].Slots, engines[i].KVBlocks, engines[i].DecodePerToken = 8, 1<<14, 5*time.Millisecond
 	}
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
 			t.Parallel()
-			r := caches(t, h, cachePolicy(fmt.Sprintf(`, "worker_queue_limit": %d`, queueLimit)), engines, `,"pending_prefix_ms":60000`)
+			r := caches(t, h, cacheModels(models), engines, `,"pending_prefix_ms":60000`)
 			for _, part := range []struct {
 				name string
 				run  func(*rig)
