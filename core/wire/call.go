@@ -33,6 +33,15 @@ type CallReply struct {
 	Refused  string        // code of why the call was not taken; empty when it was
 }
 
+// AppendGRPCService appends what hosts take for a gRPC service, an
+// envoy.config.core.v3.GrpcService that names a cluster, and returns the result.
+func AppendGRPCService(dst []byte, cluster, authority string) []byte {
+	const envoyGRPC = 1
+	return appendMessage(dst, envoyGRPC, func(b []byte) []byte {
+		return appendString(appendString(b, 1, cluster), 2, authority)
+	})
+}
+
 // AppendCall appends the encoded call to dst and returns the result.
 func AppendCall(dst []byte, c *Call) []byte {
 	dst = appendUint(dst, 1, uint64(c.Number))

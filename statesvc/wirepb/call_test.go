@@ -3,6 +3,7 @@ package wirepb_test
 import (
 	"testing"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"github.com/google/go-cmp/cmp"
 	"github.com/pointsman/pointsman/core/wire"
 	"github.com/pointsman/pointsman/statesvc/wirepb"
@@ -69,4 +70,14 @@ func FuzzDecodeCallReply(f *testing.F) {
 			require.Equal(t, want.GetRefused(), got.Refused)
 		}
 	})
+}
+
+// Hosts read the service with the generated code of their API.
+func TestAppendGRPCService(t *testing.T) {
+	var got corev3.GrpcService
+	require.NoError(t, proto.Unmarshal(wire.AppendGRPCService(nil, "pointsman_state", "state.example:443"), &got))
+	want := &corev3.GrpcService{TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{
+		EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: "pointsman_state", Authority: "state.example:443"},
+	}}
+	require.Empty(t, cmp.Diff(want, &got, protocmp.Transform()))
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/pointsman/pointsman/core/spec"
 	"github.com/pointsman/pointsman/core/wire"
 	"github.com/pointsman/pointsman/wasmfilter/internal/abi"
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // callStream is the one stream on which a context makes the calls that requests wait
@@ -57,7 +56,7 @@ func (c *callStream) configure(state *spec.State, headers [][2]string) {
 	if c.wanted = state.CallStream; !c.wanted {
 		return
 	}
-	c.service, c.open, c.pause = grpcService(state), map[uint32]promised{}, firstPause
+	c.service, c.open, c.pause = wire.AppendGRPCService(nil, state.Cluster, state.Authority), map[uint32]promised{}, firstPause
 	var metadata [][2]string
 	for _, h := range headers {
 		if h[0] == authorization {
@@ -65,18 +64,6 @@ func (c *callStream) configure(state *spec.State, headers [][2]string) {
 		}
 	}
 	c.metadata = abi.AppendPairs(nil, metadata)
-}
-
-// grpcService names the cluster in the form of Envoy's API: an
-// envoy.config.core.v3.GrpcService with its envoy_grpc.
-func grpcService(state *spec.State) []byte {
-	var cluster []byte
-	cluster = protowire.AppendTag(cluster, 1, protowire.BytesType)
-	cluster = protowire.AppendString(cluster, state.Cluster)
-	cluster = protowire.AppendTag(cluster, 2, protowire.BytesType)
-	cluster = protowire.AppendString(cluster, state.Authority)
-	service := protowire.AppendTag(nil, 1, protowire.BytesType)
-	return protowire.AppendBytes(service, cluster)
 }
 
 // takes reports whether a call with so long a body goes on the stream.
