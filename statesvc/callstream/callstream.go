@@ -8,12 +8,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pointsman/pointsman/core/wire"
 	"github.com/pointsman/pointsman/statesvc/wirepb"
 	"google.golang.org/grpc/codes"
 )
 
-// Path is that of the stream: package, service and method of the contract.
-const Path = "/pointsman.v1.State/Calls"
+// Path is that of the stream.
+const Path = "/" + wire.CallsService + "/" + wire.CallsMethod
 
 // Handler answers calls that are not greetings.
 type Handler interface {

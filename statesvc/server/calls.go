@@ -5,16 +5,17 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/pointsman/pointsman/core/wire"
 	"github.com/pointsman/pointsman/statesvc/callstream"
 	"github.com/pointsman/pointsman/statesvc/wirepb"
 	"google.golang.org/grpc/codes"
 )
 
 // Bounds of a stream of calls. A filter's context, one thread of a proxy, rarely has more
-// calls under way, and sends those with larger bodies by themselves.
+// calls under way. What they say beside the body, 256 scopes at most, takes less than the rest.
 const (
 	maxStreamCalls   = 128
-	maxStreamMessage = 256 << 10
+	maxStreamMessage = wire.MaxCallBody + 192<<10
 )
 
 // newStreams serves as many streams as contexts, each of which opens one.
