@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -23,7 +25,12 @@ import (
 // streamOf opens a stream of calls as any gRPC client does.
 func (s *stage) streamOf(t testing.TB, header ...string) grpc.ClientStream {
 	t.Helper()
-	conn, err := grpc.NewClient(strings.TrimPrefix(s.url, "http://"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	scheme, address, _ := strings.Cut(s.url, "://")
+	how := insecure.NewCredentials()
+	if scheme == "https" {
+		how = credentials.NewTLS(&tls.Config{InsecureSkipVerify: true})
+	}
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(how))
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(context.Background(), header...), 20*time.Second)
 	t.Cleanup(func() {
