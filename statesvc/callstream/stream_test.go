@@ -75,7 +75,7 @@ func TestStream_takesTheLargestCall(t *testing.T) {
 		require.NoError(t, c.Send(observe(t, 1, body)))
 		require.EqualValues(t, len(body), receive(t, c).GetObserved().GetTokens())
 	}
-	require.NoError(t, c.Send(observe(t, 1, append(body, 0))))
+	require.NoError(t, c.Send(observe(t, 1, make([]byte, len(body)+1))))
 	requireEnd(t, r, c, codes.ResourceExhausted, "POST /v1/observe")
 }
 

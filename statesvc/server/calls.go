@@ -52,14 +52,13 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 // statusOf gives the HTTP status that an ended stream counts as. One that the client or a
 // drain ended is a good one.
 func statusOf(code codes.Code) int {
-	switch code {
-	case codes.OK, codes.Canceled, codes.Unavailable:
+	switch {
+	case code == codes.OK, code == codes.Canceled, code == codes.Unavailable:
 		return http.StatusOK
-	case codes.ResourceExhausted:
+	case code == codes.ResourceExhausted:
 		return http.StatusRequestEntityTooLarge
-	default:
-		return http.StatusBadRequest
 	}
+	return http.StatusBadRequest
 }
 
 // streamed answers the calls of streams, as POST /v1/observe and /v1/bind answer theirs.

@@ -115,7 +115,7 @@ func New(o Options) *Server {
 
 // Serve answers on the listener until Stop. It returns nil after a stop.
 func (s *Server) Serve(listener net.Listener) error {
-	listener = prompted{netlimit.Listener(listener, s.limits.MaxConnections)}
+	listener = netlimit.Listener(listener, s.limits.MaxConnections)
 	var err error
 	if s.http.TLSConfig != nil {
 		err = s.http.ServeTLS(listener, "", "")

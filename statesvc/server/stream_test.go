@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -73,7 +74,7 @@ func ended(t testing.TB, stream grpc.ClientStream) *status.Status {
 	t.Helper()
 	err := stream.RecvMsg(&wirepb.CallReply{})
 	require.Error(t, err)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return status.New(codes.OK, "")
 	}
 	return status.Convert(err)
