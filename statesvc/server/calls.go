@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/pointsman/pointsman/core/wire"
@@ -52,10 +53,10 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 // statusOf gives the HTTP status that an ended stream counts as. One that the client or a
 // drain ended is a good one.
 func statusOf(code codes.Code) int {
-	switch {
-	case code == codes.OK, code == codes.Canceled, code == codes.Unavailable:
+	if slices.Contains([]codes.Code{codes.OK, codes.Canceled, codes.Unavailable}, code) {
 		return http.StatusOK
-	case code == codes.ResourceExhausted:
+	}
+	if code == codes.ResourceExhausted {
 		return http.StatusRequestEntityTooLarge
 	}
 	return http.StatusBadRequest
