@@ -9,6 +9,7 @@ import (
 	"github.com/pointsman/pointsman/statesvc/callstream"
 	"github.com/pointsman/pointsman/statesvc/callstream/callstreamtest"
 	"github.com/pointsman/pointsman/statesvc/wirepb"
+	"github.com/pointsman/pointsman/statesvc/windowhold"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc/codes"
@@ -65,7 +66,7 @@ func newRigWith(t testing.TB, inFlight int) *rig {
 	require.NoError(t, err)
 	r.address = listener.Addr().String()
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
+	go func() { served <- server.Serve(windowhold.Listener(listener, 32<<10)) }()
 	t.Cleanup(func() {
 		r.Drain()
 		require.NoError(t, server.Close())

@@ -22,6 +22,7 @@ const (
 	maxConnStreams = 128
 	streamWindow   = 128 << 10
 	connWindow     = 256 << 10
+	heldWindow     = streamWindow / 4
 	silence        = 15 * time.Second
 )
 

@@ -21,6 +21,7 @@ import (
 	"github.com/pointsman/pointsman/statesvc/fleet"
 	"github.com/pointsman/pointsman/statesvc/history"
 	"github.com/pointsman/pointsman/statesvc/netlimit"
+	"github.com/pointsman/pointsman/statesvc/windowhold"
 )
 
 // Board answers syncs. *board.Board is one.
@@ -115,7 +116,7 @@ func New(o Options) *Server {
 
 // Serve answers on the listener until Stop. It returns nil after a stop.
 func (s *Server) Serve(listener net.Listener) error {
-	listener = netlimit.Listener(listener, s.limits.MaxConnections)
+	listener = windowhold.Listener(netlimit.Listener(listener, s.limits.MaxConnections), heldWindow)
 	var err error
 	if s.http.TLSConfig != nil {
 		err = s.http.ServeTLS(listener, "", "")
