@@ -82,6 +82,7 @@ func (s streamed) Answer(ctx context.Context, c *callstream.Call) *wirepb.CallRe
 		reply, status = s.bindCall(ctx, c)
 	}
 	s.leave()
+	s.meter.Count(StreamedTaken, 1)
 	s.meter.Request(routeOf(c), status, time.Since(began))
 	return reply
 }
@@ -93,6 +94,7 @@ func (s streamed) Overloaded(c *callstream.Call) *wirepb.CallReply {
 		outcome = ObserveOverloaded
 	}
 	s.meter.Count(outcome, 1)
+	s.meter.Count(StreamedOverloaded, 1)
 	s.meter.Request(routeOf(c), http.StatusServiceUnavailable, 0)
 	return &wirepb.CallReply{Refused: overloaded}
 }

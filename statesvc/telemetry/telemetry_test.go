@@ -95,6 +95,8 @@ pointsman_state_proposals_total{outcome="unavailable"} 0
 pointsman_state_proposals_total{outcome="unknown_worker"} 0
 pointsman_state_proposals_total{outcome="won"} 0
 pointsman_state_snapshot_version 10
+pointsman_state_streamed_calls_total{outcome="overloaded"} 0
+pointsman_state_streamed_calls_total{outcome="taken"} 0
 pointsman_state_sync_replies_total{kind="delta"} 20
 pointsman_state_sync_replies_total{kind="full"} 19
 pointsman_state_syncs_total{result="applied"} 14
