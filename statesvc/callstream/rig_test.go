@@ -8,8 +8,8 @@ import (
 
 	"github.com/pointsman/pointsman/statesvc/callstream"
 	"github.com/pointsman/pointsman/statesvc/callstream/callstreamtest"
-	"github.com/pointsman/pointsman/statesvc/wirepb"
 	"github.com/pointsman/pointsman/statesvc/windowhold"
+	"github.com/pointsman/pointsman/statesvc/wirepb"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc/codes"
