@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -68,23 +70,33 @@ type streamed struct{ *Server }
 // Answer implements callstream.Handler.
 func (s streamed) Answer(ctx context.Context, c *callstream.Call) *wirepb.CallReply {
 	began := time.Now()
-	var reply *wirepb.CallReply
-	var status int
-	switch {
-	case !s.enter():
+	if !s.enter() {
 		return s.Overloaded(c)
-	case c.Observe != nil && c.Bind != nil:
-		reply, status = &wirepb.CallReply{Refused: badRequest}, http.StatusBadRequest
-		s.meter.Count(ObserveRefused, 1)
-	case c.Observe != nil:
-		reply, status = s.observeCall(ctx, c)
-	default:
-		reply, status = s.bindCall(ctx, c)
 	}
-	s.leave()
+	defer s.leave()
+	reply, status := s.answer(ctx, c)
 	s.meter.Count(StreamedTaken, 1)
 	s.meter.Request(routeOf(c), status, time.Since(began))
 	return reply
+}
+
+// answer turns a panic into a refusal: net/http does so for its requests, and what runs
+// beside them would end the process. The log has where it was and nothing of the call.
+func (s streamed) answer(ctx context.Context, c *callstream.Call) (reply *wirepb.CallReply, status int) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			reply, status = &wirepb.CallReply{Refused: internalError}, http.StatusInternalServerError
+			s.log.Error("a call of a stream panicked", "cause", fmt.Sprintf("%T", cause), "stack", string(debug.Stack()))
+		}
+	}()
+	switch {
+	case c.Observe != nil && c.Bind != nil:
+		s.meter.Count(ObserveRefused, 1)
+		return &wirepb.CallReply{Refused: badRequest}, http.StatusBadRequest
+	case c.Observe != nil:
+		return s.observeCall(ctx, c)
+	}
+	return s.bindCall(ctx, c)
 }
 
 // Overloaded implements callstream.Handler.

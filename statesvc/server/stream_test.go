@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +19,10 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/statesvc/affinity"
 	"github.com/pointsman/pointsman/statesvc/callstream"
+	"github.com/pointsman/pointsman/statesvc/callstream/callstreamtest"
 	"github.com/pointsman/pointsman/statesvc/config"
 	"github.com/pointsman/pointsman/statesvc/server"
 	"github.com/pointsman/pointsman/statesvc/wirepb"
@@ -223,6 +228,39 @@ func TestServer_drainEndsStreams(t *testing.T) {
 	require.Equal(t, codes.Unavailable, end.Code())
 	require.Contains(t, end.Message(), "stops")
 	s.shows(t, `pointsman_state_call_streams 0`)
+}
+
+// A stop does not wait for a client that keeps its connection and is owed nothing.
+func TestServer_stopEndsIdleStreams(t *testing.T) {
+	s := newStage(t, nil)
+	c, err := callstreamtest.Dial(strings.TrimPrefix(s.url, "http://"), callstreamtest.Window)
+	require.NoError(t, err)
+	defer func() { _ = c.Close() }()
+	require.NoError(t, c.Send(callstreamtest.Frame(nil)))
+	_, err = c.Receive()
+	require.NoError(t, err)
+	require.NoError(t, s.Stop(context.Background()))
+	_, err = c.Receive()
+	require.ErrorIs(t, err, io.EOF)
+	require.Equal(t, strconv.Itoa(int(codes.Unavailable)), c.Field("grpc-status"))
+}
+
+// broken is a store that panics.
+type broken struct{ affinity.Store }
+
+func (broken) Bind(context.Context, core.Instant, []affinity.Proposal) ([]core.WorkerID, error) {
+	panic("a store that nobody thought of")
+}
+
+// A call that breaks is refused, and neither its stream nor its slot is lost.
+func TestServer_streamSurvivesPanics(t *testing.T) {
+	s := newStageWith(t, func(c *config.Config) { c.Limits.MaxConcurrent = 1 }, func(o *server.Options) { o.Bindings = broken{} })
+	stream := s.streamOf(t)
+	for n := range uint32(3) {
+		send(t, stream, binds(n, "x", "a"))
+		require.Equal(t, "internal_error", receive(t, stream).GetRefused())
+		s.shows(t, fmt.Sprintf(`pointsman_state_http_requests_total{route="bind",status="500"} %d`, n+1))
+	}
 }
 
 // A stop whose time is over cuts the streams that still owe something.
