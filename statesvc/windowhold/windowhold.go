@@ -19,6 +19,10 @@ const (
 	incrementAt = 9
 )
 
+// keptBytes bounds the buffer that a connection keeps between writes: a small reply with what
+// is held before it.
+const keptBytes = 1 << 10
+
 // Listener gives a listener whose connections hold back window updates, of all streams together
 // at most so many bytes. That has to be less than what a peer needs to go on: a part of the
 // smallest window that the server gives. Of connections with TLS nothing is held back, since
@@ -58,8 +62,11 @@ func (c *conn) Write(p []byte) (int, error) {
 		return c.Conn.Write(p)
 	}
 	before := len(c.held)
-	n, err := c.Conn.Write(append(c.held, p...))
-	c.held, c.credit = c.held[:0], 0
+	c.held = append(c.held, p...)
+	n, err := c.Conn.Write(c.held)
+	if c.held, c.credit = c.held[:0], 0; cap(c.held) > keptBytes {
+		c.held = nil
+	}
 	return max(0, n-before), err
 }
 
