@@ -21,6 +21,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type handler struct{ let chan struct{} }
 
 func (h handler) Answer(ctx context.Context, c *callstream.Call) *wirepb.CallReply {
+	if string(c.Body) == "unspeakable" {
+		return &wirepb.CallReply{Observed: &wirepb.ObserveReply{Lookups: []*wirepb.Lookup{{Detail: "\xff"}}}}
+	}
 	select {
 	case <-h.let:
 		return &wirepb.CallReply{Observed: &wirepb.ObserveReply{Tokens: new(uint64(len(c.Body)))}}

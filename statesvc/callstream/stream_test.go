@@ -148,6 +148,19 @@ func TestStream_slowReader(t *testing.T) {
 	require.Equal(t, codes.Canceled, <-r.ends)
 }
 
+// A reply that cannot be encoded is a refusal, and the stream goes on.
+func TestStream_repliesThatCannotBeSaid(t *testing.T) {
+	r := newRig(t)
+	close(r.let)
+	c := r.dial(t, callstreamtest.Window)
+	require.NoError(t, c.Send(observe(t, 8, []byte("unspeakable"))))
+	reply := receive(t, c)
+	require.EqualValues(t, 8, reply.GetNumber())
+	require.Equal(t, "internal_error", reply.GetRefused())
+	require.NoError(t, c.Send(observe(t, 9, []byte("body"))))
+	require.EqualValues(t, 4, receive(t, c).GetObserved().GetTokens())
+}
+
 // The work for a client that is gone is given up.
 func TestStream_clientVanishes(t *testing.T) {
 	r := newRig(t)
