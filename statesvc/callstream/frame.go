@@ -17,6 +17,7 @@ import (
 const prefixBytes = 5
 
 const (
+	gone         = "the client went away"
 	stopping     = "the service stops; open the stream anew"
 	uncompressed = "send messages without compression"
 )

@@ -133,13 +133,15 @@ func (st *stream) outcome(err error) (codes.Code, string) {
 	broken, isBroken := errors.AsType[*protocolError](err)
 	switch {
 	case st.ctx.Err() != nil:
-		return codes.Canceled, "the client went away"
+		return codes.Canceled, gone
 	case isBroken:
 		return broken.code, broken.message
 	case st.stopped.Load():
 		return codes.Unavailable, stopping
 	case errors.Is(err, io.EOF):
 		return codes.OK, ""
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return codes.InvalidArgument, "the stream ended within a message"
 	}
-	return codes.InvalidArgument, "the stream ended within a message"
+	return codes.Canceled, gone // the body tells before the context does
 }

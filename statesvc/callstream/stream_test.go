@@ -81,7 +81,7 @@ func TestStream_takesTheLargestCall(t *testing.T) {
 
 // Calls that come in pieces, or many at once, are told apart.
 func TestStream_messagesInPieces(t *testing.T) {
-	r := newRigWith(t, 100)
+	r := newRigWith(t, 101) // a place is free again soon after its reply
 	close(r.let)
 	c := r.dial(t, callstreamtest.Window)
 	for _, b := range observe(t, 5, []byte("in pieces")) {
