@@ -41,15 +41,24 @@ const observers = 4
 //	cold     no text was seen before
 //	known    the conversation is known but for its last, short message
 //	growing  a chat from its first turn to its last, turns of 1 KB
+//
+// BenchmarkObserve_stream is the same over a stream of each filter.
 func BenchmarkObserve(b *testing.B) {
 	stage := newObserving(b)
-	for _, size := range []int{4 << 10, 128 << 10} {
+	chats(b, []int{4 << 10, 128 << 10}, func(b *testing.B, bodies func(caller int) func() string) {
+		stage.measure(b, bodies, stage.message, stage.call)
+	})
+}
+
+// chats measures calls with the bodies of each kind.
+func chats(b *testing.B, sizes []int, measure func(b *testing.B, bodies func(caller int) func() string)) {
+	for _, size := range sizes {
 		for _, kind := range []struct {
 			name  string
 			calls func(caller, size int) func() string
 		}{{"cold", coldChats}, {"known", knownChat}, {"growing", growingChats}} {
 			b.Run(fmt.Sprintf("%dKB/%s", size>>10, kind.name), func(b *testing.B) {
-				stage.measure(b, func(caller int) func() string { return kind.calls(caller, size) })
+				measure(b, func(caller int) func() string { return kind.calls(caller, size) })
 			})
 		}
 	}
@@ -114,12 +123,12 @@ func (o *observing) hits(b testing.TB, body string) bool {
 }
 
 // measure lets every caller send its share of the calls, and reports what they took.
-func (o *observing) measure(b *testing.B, bodies func(caller int) func() string) {
+func (o *observing) measure(b *testing.B, bodies func(caller int) func() string, message func(body string) []byte, call func(*testing.B, [][]byte) []time.Duration) {
 	messages := make([][][]byte, observers)
 	for i := range messages {
 		next := bodies(i)
 		for range (b.N + observers - 1) / observers {
-			messages[i] = append(messages[i], o.message(next()))
+			messages[i] = append(messages[i], message(next()))
 		}
 	}
 	times := make([][]time.Duration, observers)
@@ -127,7 +136,7 @@ func (o *observing) measure(b *testing.B, bodies func(caller int) func() string)
 	b.ResetTimer()
 	before := cpuTime(b)
 	for i := range observers {
-		callers.Go(func() { times[i] = o.call(b, messages[i]) })
+		callers.Go(func() { times[i] = call(b, messages[i]) })
 	}
 	callers.Wait()
 	spent := cpuTime(b) - before

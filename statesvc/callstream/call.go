@@ -2,6 +2,7 @@ package callstream
 
 import (
 	"errors"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -70,7 +71,7 @@ func (c *Call) set(field protowire.Number, kind protowire.Type, value []byte) {
 // merged is a message that came in parts: as one, they are the parts in a row.
 func merged(before, part []byte) []byte {
 	if before == nil {
-		return part[:len(part):len(part)]
+		return slices.Clip(part)
 	}
 	return append(before, part...)
 }

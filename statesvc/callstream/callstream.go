@@ -8,12 +8,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pointsman/pointsman/core/wire"
 	"github.com/pointsman/pointsman/statesvc/wirepb"
 	"google.golang.org/grpc/codes"
 )
 
-// Path is that of the stream: package, service and method of the contract.
-const Path = "/pointsman.v1.State/Calls"
+// Path is that of the stream.
+const Path = "/" + wire.CallsService + "/" + wire.CallsMethod
 
 // Handler answers calls that are not greetings.
 type Handler interface {
@@ -39,6 +40,7 @@ type Server struct {
 	mu       sync.Mutex
 	streams  map[*stream]struct{}
 	draining bool
+	ending   sync.WaitGroup // one for each stream
 }
 
 // New prepares a server.
@@ -80,6 +82,7 @@ func (s *Server) enter(st *stream) (codes.Code, string) {
 		return codes.ResourceExhausted, "too many streams are open at once; send calls by POST /v1/observe and /v1/bind, and try again later"
 	}
 	s.streams[st] = struct{}{}
+	s.ending.Add(1)
 	return codes.OK, ""
 }
 
@@ -87,6 +90,7 @@ func (s *Server) leave(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.streams, st)
+	s.ending.Done()
 }
 
 // Drain lets every stream answer the calls that have arrived and end with UNAVAILABLE. It does
@@ -99,6 +103,10 @@ func (s *Server) Drain() {
 		st.stopReading()
 	}
 }
+
+// Wait returns once every stream has ended. It is called after Drain; who does not want to
+// wait for the replies that are owed closes the connections.
+func (s *Server) Wait() { s.ending.Wait() }
 
 // Stream is one open stream. Its request's handler calls Serve, once.
 type Stream struct {

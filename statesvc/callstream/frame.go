@@ -1,6 +1,7 @@
 package callstream
 
 import (
+	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 const prefixBytes = 5
 
 const (
+	gone         = "the client went away"
 	stopping     = "the service stops; open the stream anew"
 	uncompressed = "send messages without compression"
 )
@@ -31,28 +33,34 @@ func (e *protocolError) Error() string { return e.message }
 
 // readFrame reads one message of at most so many bytes. It is the caller's. io.EOF is the end
 // of a body that ended between messages.
-func readFrame(r io.Reader, most int) ([]byte, error) {
-	var prefix [prefixBytes]byte
-	if _, err := io.ReadFull(r, prefix[:]); err != nil {
-		return nil, err
+func readFrame(r *bufio.Reader, most int) ([]byte, error) {
+	prefix, err := r.Peek(prefixBytes)
+	if err != nil {
+		return nil, cutOff(err, len(prefix))
 	}
-	size := binary.BigEndian.Uint32(prefix[1:])
+	size, compressed := binary.BigEndian.Uint32(prefix[1:]), prefix[0]
 	switch {
-	case prefix[0] == 1:
+	case compressed == 1:
 		return nil, &protocolError{codes.Unimplemented, uncompressed}
-	case prefix[0] != 0:
+	case compressed != 0:
 		return nil, &protocolError{codes.InvalidArgument, "not a gRPC message: its first byte is neither 0 nor 1"}
 	case uint64(size) > uint64(most):
 		return nil, &protocolError{codes.ResourceExhausted, fmt.Sprintf("a call is larger than %d bytes; send those with large bodies by POST /v1/observe", most)}
 	}
+	_, _ = r.Discard(prefixBytes) // they are there
 	message := make([]byte, size)
 	if _, err := io.ReadFull(r, message); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
-		return nil, err
+		return nil, cutOff(err, prefixBytes)
 	}
 	return message, nil
+}
+
+// cutOff tells the end of a body within a message, of which so much was read, from its end.
+func cutOff(err error, read int) error {
+	if read > 0 && errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
 }
 
 // begin sets the header of a response.

@@ -112,9 +112,11 @@ func (st *stream) send(reply *wirepb.CallReply) {
 	st.waiting.Add(1)
 	st.sending.Lock()
 	defer st.sending.Unlock()
-	frame, err := proto.MarshalOptions{}.MarshalAppend(append(st.frame[:0], make([]byte, prefixBytes)...), reply)
-	if err != nil { // a text that is not UTF-8: nothing here makes one
-		frame, _ = proto.MarshalOptions{}.MarshalAppend(frame[:prefixBytes], &wirepb.CallReply{Number: reply.GetNumber(), Refused: "internal_error"})
+	var prefix [prefixBytes]byte
+	frame, err := proto.MarshalOptions{}.MarshalAppend(append(st.frame[:0], prefix[:]...), reply)
+	if err != nil { // a text is not UTF-8; an engine may have sent it
+		reply = &wirepb.CallReply{Number: reply.GetNumber(), Refused: "internal_error"}
+		frame, _ = proto.MarshalOptions{}.MarshalAppend(prefix[:], reply)
 	}
 	binary.BigEndian.PutUint32(frame[1:], uint32(len(frame)-prefixBytes))
 	_, _ = st.response.Write(frame) // a client that is gone ends the reading
@@ -131,13 +133,15 @@ func (st *stream) outcome(err error) (codes.Code, string) {
 	broken, isBroken := errors.AsType[*protocolError](err)
 	switch {
 	case st.ctx.Err() != nil:
-		return codes.Canceled, "the client went away"
+		return codes.Canceled, gone
 	case isBroken:
 		return broken.code, broken.message
 	case st.stopped.Load():
 		return codes.Unavailable, stopping
 	case errors.Is(err, io.EOF):
 		return codes.OK, ""
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return codes.InvalidArgument, "the stream ended within a message"
 	}
-	return codes.InvalidArgument, "the stream ended within a message"
+	return codes.Canceled, gone // the body tells before the context does
 }

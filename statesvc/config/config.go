@@ -163,7 +163,7 @@ type Limits struct {
 	MaxHeaders          int   `yaml:"max_headers"`            // of one request
 	MaxConcurrent       int   `yaml:"max_concurrent"`         // requests that are worked on at once; more are answered 503
 	MaxConnections      int   `yaml:"max_connections"`        // at once
-	MaxContexts         int   `yaml:"max_contexts"`           // filter contexts that are known at once
+	MaxContexts         int   `yaml:"max_contexts"`           // filter contexts that are known, and streams of calls that are open, at once
 	MaxGauges           int   `yaml:"max_gauges"`             // rows of all contexts' reports together
 	MaxWorkersPerReport int   `yaml:"max_workers_per_report"` // of one context
 	MaxAgesPerWorker    int   `yaml:"max_ages_per_worker"`    // open requests that one context tells of by age

@@ -2,19 +2,23 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"runtime/debug"
+	"slices"
 	"time"
 
+	"github.com/pointsman/pointsman/core/wire"
 	"github.com/pointsman/pointsman/statesvc/callstream"
 	"github.com/pointsman/pointsman/statesvc/wirepb"
 	"google.golang.org/grpc/codes"
 )
 
 // Bounds of a stream of calls. A filter's context, one thread of a proxy, rarely has more
-// calls under way, and sends those with larger bodies by themselves.
+// calls under way. What they say beside the body, 256 scopes at most, takes less than the rest.
 const (
 	maxStreamCalls   = 128
-	maxStreamMessage = 256 << 10
+	maxStreamMessage = wire.MaxCallBody + 192<<10
 )
 
 // newStreams serves as many streams as contexts, each of which opens one.
@@ -51,14 +55,13 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 // statusOf gives the HTTP status that an ended stream counts as. One that the client or a
 // drain ended is a good one.
 func statusOf(code codes.Code) int {
-	switch code {
-	case codes.OK, codes.Canceled, codes.Unavailable:
+	if slices.Contains([]codes.Code{codes.OK, codes.Canceled, codes.Unavailable}, code) {
 		return http.StatusOK
-	case codes.ResourceExhausted:
-		return http.StatusRequestEntityTooLarge
-	default:
-		return http.StatusBadRequest
 	}
+	if code == codes.ResourceExhausted {
+		return http.StatusRequestEntityTooLarge
+	}
+	return http.StatusBadRequest
 }
 
 // streamed answers the calls of streams, as POST /v1/observe and /v1/bind answer theirs.
@@ -67,23 +70,33 @@ type streamed struct{ *Server }
 // Answer implements callstream.Handler.
 func (s streamed) Answer(ctx context.Context, c *callstream.Call) *wirepb.CallReply {
 	began := time.Now()
-	var reply *wirepb.CallReply
-	var status int
-	switch {
-	case !s.enter():
+	if !s.enter() {
 		return s.Overloaded(c)
-	case c.Observe != nil && c.Bind != nil:
-		reply, status = &wirepb.CallReply{Refused: badRequest}, http.StatusBadRequest
-		s.meter.Count(ObserveRefused, 1)
-	case c.Observe != nil:
-		reply, status = s.observeCall(ctx, c)
-	default:
-		reply, status = s.bindCall(ctx, c)
 	}
-	s.leave()
+	defer s.leave()
+	reply, status := s.answer(ctx, c)
 	s.meter.Count(StreamedTaken, 1)
 	s.meter.Request(routeOf(c), status, time.Since(began))
 	return reply
+}
+
+// answer turns a panic into a refusal: net/http does so for its requests, and what runs
+// beside them would end the process. The log has where it was and nothing of the call.
+func (s streamed) answer(ctx context.Context, c *callstream.Call) (reply *wirepb.CallReply, status int) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			reply, status = &wirepb.CallReply{Refused: internalError}, http.StatusInternalServerError
+			s.log.Error("a call of a stream panicked", "cause", fmt.Sprintf("%T", cause), "stack", string(debug.Stack()))
+		}
+	}()
+	switch {
+	case c.Observe != nil && c.Bind != nil:
+		s.meter.Count(ObserveRefused, 1)
+		return &wirepb.CallReply{Refused: badRequest}, http.StatusBadRequest
+	case c.Observe != nil:
+		return s.observeCall(ctx, c)
+	}
+	return s.bindCall(ctx, c)
 }
 
 // Overloaded implements callstream.Handler.

@@ -21,6 +21,7 @@ const (
 	badRequest      = "bad_request"
 	overloaded      = "overloaded"
 	payloadTooLarge = "payload_too_large"
+	internalError   = "internal_error"
 )
 
 func fail(w http.ResponseWriter, status int, code, message string) {

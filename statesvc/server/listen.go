@@ -2,7 +2,6 @@ package server
 
 import (
 	"log/slog"
-	"net"
 	"net/http"
 	"time"
 )
@@ -23,6 +22,7 @@ const (
 	maxConnStreams = 128
 	streamWindow   = 128 << 10
 	connWindow     = 256 << 10
+	heldWindow     = streamWindow / 4
 	silence        = 15 * time.Second
 )
 
@@ -48,17 +48,4 @@ func newHTTP(o *Options, handler http.Handler) *http.Server {
 		},
 		ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
 	}
-}
-
-// prompted gives each connection a time for its first bytes. Where HTTP/2 may come
-// unencrypted, net/http reads them to tell the protocol, without a bound and before the
-// time-outs above begin. They replace this one.
-type prompted struct{ net.Listener }
-
-func (l prompted) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err == nil {
-		_ = conn.SetReadDeadline(time.Now().Add(readHeaderTimeout)) // fails on one that is closed, and reads tell
-	}
-	return conn, err
 }

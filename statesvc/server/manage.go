@@ -146,7 +146,7 @@ func (s *Server) answerOrder(w http.ResponseWriter, o *register.Outcome, err err
 	case isConflict:
 		fail(w, http.StatusConflict, "conflict", conflict.Reason)
 	case err != nil:
-		fail(w, http.StatusInternalServerError, "internal_error", err.Error())
+		fail(w, http.StatusInternalServerError, internalError, err.Error())
 	default:
 		writeJSON(w, http.StatusOK, orderAnswer(o))
 	}

@@ -69,7 +69,7 @@ func (s *Server) statusPage(w http.ResponseWriter, _ *http.Request) {
 		Index   bool
 	}{s.version, s.ready(), s.board.Counts(), s.pageRows(), s.index != nil})
 	if err != nil {
-		fail(w, http.StatusInternalServerError, "internal_error", "the page cannot be shown")
+		fail(w, http.StatusInternalServerError, internalError, "the page cannot be shown")
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -21,6 +21,7 @@ import (
 	"github.com/pointsman/pointsman/statesvc/fleet"
 	"github.com/pointsman/pointsman/statesvc/history"
 	"github.com/pointsman/pointsman/statesvc/netlimit"
+	"github.com/pointsman/pointsman/statesvc/windowhold"
 )
 
 // Board answers syncs. *board.Board is one.
@@ -90,6 +91,7 @@ type Server struct {
 	worker   *route // of one worker, below /v1/workers; nil when workers cannot be changed
 	draining atomic.Bool
 	streams  *callstream.Server
+	log      *slog.Logger
 	http     *http.Server
 }
 
@@ -100,7 +102,7 @@ func New(o Options) *Server {
 		bindings: o.Bindings, clock: o.Clock, idle: o.Config.Affinity.IdleMillis.Instants(),
 		index: o.Index, dumping: make(chan struct{}, 1),
 		prompts: prompts{behind: o.Prompts, seed: maphash.MakeSeed(), log: o.Logger},
-		limits:  o.Config.Limits, version: o.Version,
+		limits:  o.Config.Limits, version: o.Version, log: o.Logger,
 		slots: make(chan struct{}, o.Config.Limits.MaxConcurrent),
 	}
 	s.history = history.New(rand.Uint64())
@@ -115,7 +117,7 @@ func New(o Options) *Server {
 
 // Serve answers on the listener until Stop. It returns nil after a stop.
 func (s *Server) Serve(listener net.Listener) error {
-	listener = prompted{netlimit.Listener(listener, s.limits.MaxConnections)}
+	listener = windowhold.Listener(netlimit.Listener(listener, s.limits.MaxConnections), heldWindow)
 	var err error
 	if s.http.TLSConfig != nil {
 		err = s.http.ServeTLS(listener, "", "")
@@ -142,10 +144,12 @@ func (s *Server) Stop(ctx context.Context) error {
 	s.draining.Store(true)
 	s.streams.Drain()
 	defer s.prompts.running.Close()
-	if err := s.http.Shutdown(ctx); err != nil {
-		return errors.Join(err, s.http.Close())
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(err, s.http.Close())
 	}
-	return nil
+	s.streams.Wait()
+	return err
 }
 
 func (s *Server) ready() bool {

@@ -2,7 +2,11 @@ package server_test
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -10,11 +14,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/pointsman/pointsman/core"
+	"github.com/pointsman/pointsman/statesvc/affinity"
 	"github.com/pointsman/pointsman/statesvc/callstream"
+	"github.com/pointsman/pointsman/statesvc/callstream/callstreamtest"
 	"github.com/pointsman/pointsman/statesvc/config"
 	"github.com/pointsman/pointsman/statesvc/server"
 	"github.com/pointsman/pointsman/statesvc/wirepb"
@@ -23,7 +31,12 @@ import (
 // streamOf opens a stream of calls as any gRPC client does.
 func (s *stage) streamOf(t testing.TB, header ...string) grpc.ClientStream {
 	t.Helper()
-	conn, err := grpc.NewClient(strings.TrimPrefix(s.url, "http://"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	scheme, address, _ := strings.Cut(s.url, "://")
+	how := insecure.NewCredentials()
+	if scheme == "https" {
+		how = credentials.NewTLS(&tls.Config{InsecureSkipVerify: true})
+	}
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(how))
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(context.Background(), header...), 20*time.Second)
 	t.Cleanup(func() {
@@ -66,7 +79,7 @@ func ended(t testing.TB, stream grpc.ClientStream) *status.Status {
 	t.Helper()
 	err := stream.RecvMsg(&wirepb.CallReply{})
 	require.Error(t, err)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return status.New(codes.OK, "")
 	}
 	return status.Convert(err)
@@ -215,6 +228,39 @@ func TestServer_drainEndsStreams(t *testing.T) {
 	require.Equal(t, codes.Unavailable, end.Code())
 	require.Contains(t, end.Message(), "stops")
 	s.shows(t, `pointsman_state_call_streams 0`)
+}
+
+// A stop does not wait for a client that keeps its connection and is owed nothing.
+func TestServer_stopEndsIdleStreams(t *testing.T) {
+	s := newStage(t, nil)
+	c, err := callstreamtest.Dial(strings.TrimPrefix(s.url, "http://"), callstreamtest.Window)
+	require.NoError(t, err)
+	defer func() { _ = c.Close() }()
+	require.NoError(t, c.Send(callstreamtest.Frame(nil)))
+	_, err = c.Receive()
+	require.NoError(t, err)
+	require.NoError(t, s.Stop(context.Background()))
+	_, err = c.Receive()
+	require.ErrorIs(t, err, io.EOF)
+	require.Equal(t, strconv.Itoa(int(codes.Unavailable)), c.Field("grpc-status"))
+}
+
+// broken is a store that panics.
+type broken struct{ affinity.Store }
+
+func (broken) Bind(context.Context, core.Instant, []affinity.Proposal) ([]core.WorkerID, error) {
+	panic("a store that nobody thought of")
+}
+
+// A call that breaks is refused, and neither its stream nor its slot is lost.
+func TestServer_streamSurvivesPanics(t *testing.T) {
+	s := newStageWith(t, func(c *config.Config) { c.Limits.MaxConcurrent = 1 }, func(o *server.Options) { o.Bindings = broken{} })
+	stream := s.streamOf(t)
+	for n := range uint32(3) {
+		send(t, stream, binds(n, "x", "a"))
+		require.Equal(t, "internal_error", receive(t, stream).GetRefused())
+		s.shows(t, fmt.Sprintf(`pointsman_state_http_requests_total{route="bind",status="500"} %d`, n+1))
+	}
 }
 
 // A stop whose time is over cuts the streams that still owe something.

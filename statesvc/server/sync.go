@@ -52,7 +52,7 @@ func (s *Server) sync(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, gauges.ErrTooManyGauges):
 		unavailable(w, "too_many_gauges", err.Error())
 	case err != nil:
-		fail(w, http.StatusInternalServerError, "internal_error", err.Error())
+		fail(w, http.StatusInternalServerError, internalError, err.Error())
 	default:
 		if request.History.Present {
 			reply.History = s.history.Exchange(request.Context, &request.History)
@@ -169,7 +169,7 @@ func writeReply(w http.ResponseWriter, r *http.Request, reply proto.Message, inJ
 		w.Header().Set("Content-Type", wire.ContentType)
 	}
 	if err != nil {
-		fail(w, http.StatusInternalServerError, "internal_error", "the answer cannot be encoded")
+		fail(w, http.StatusInternalServerError, internalError, "the answer cannot be encoded")
 		return
 	}
 	w.Header().Set("Cache-Control", "no-store")
