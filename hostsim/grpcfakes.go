@@ -80,7 +80,7 @@ func (a answeringStream) CloseSend() { a.s.Close(grpcOK, "") }
 func (answeringStream) Cancel()      {}
 
 // HeldGRPC keeps streams and their messages until a test answers them. The zero value knows every cluster. Safe for
-// concurrent use.
+// concurrent use; its streams are used from one goroutine at a time, the VM's or the test's.
 type HeldGRPC struct {
 	// Clusters limits what is known, when it is not nil.
 	Clusters map[string]bool

@@ -143,17 +143,20 @@ func (vm *VM) deliverGRPC(token uint32, e GRPCEvent) {
 
 // tellGRPC makes the callback of an event.
 func (vm *VM) tellGRPC(token uint32, e GRPCEvent) {
+	if e.Metadata == nil {
+		e.Metadata = NewHeaders()
+	}
 	export, number := "", uint64(0)
 	switch e.Kind {
 	case GRPCInitialMetadata:
 		vm.received.initial = e.Metadata
-		export, number = exportGRPCInitial, uint64(e.Metadata.length())
+		export, number = exportGRPCInitial, uint64(e.Metadata.Len())
 	case GRPCMessage:
 		vm.received.message = e.Message
 		export, number = exportGRPCReceive, uint64(len(e.Message))
 	case GRPCTrailingMetadata:
 		vm.received.trailing = e.Metadata
-		export, number = exportGRPCTrailing, uint64(e.Metadata.length())
+		export, number = exportGRPCTrailing, uint64(e.Metadata.Len())
 	case GRPCClosed:
 		vm.received.status, vm.received.reason = e.Status, e.Reason
 		export, number = exportGRPCClose, uint64(e.Status)

@@ -24,8 +24,12 @@ func TestGRPC_messagesBothWays(t *testing.T) {
 	call := streams[0].GRPCCall
 	require.Equal(t, "state", call.Cluster)
 	require.Equal(t, [][2]string{
-		{":method", "POST"}, {":path", "/test.Echo/Talk"}, {":authority", "state"}, {"te", "trailers"},
-		{"content-type", "application/grpc"}, {"authorization", "Bearer x"},
+		{":method", "POST"},
+		{":path", "/test.Echo/Talk"},
+		{":authority", "state"},
+		{"te", "trailers"},
+		{"content-type", "application/grpc"},
+		{"authorization", "Bearer x"},
 	}, call.Metadata.Pairs())
 	require.Equal(t, [][]byte{[]byte("a"), []byte("c")}, streams[0].Sent)
 	require.Equal(t, [][]byte{[]byte("b")}, streams[1].Sent)
@@ -41,7 +45,7 @@ func TestGRPC_messagesBothWays(t *testing.T) {
 	b.vm.RunPending()
 	require.Equal(t, []string{
 		"open -> 0", "open -> 0", "stream 1: initial 2 m", "stream 1: message B",
-		"stream 0: initial 0 error 2", "stream 0: message C", "stream 0: message ",
+		"stream 0: initial 0 error 1", "stream 0: message C", "stream 0: message ",
 	}, b.takeLogs())
 	require.Equal(t, 2, b.trace.Count("proxy_grpc_stream"))
 	require.Equal(t, 3, b.trace.Count("proxy_grpc_send"))
@@ -57,7 +61,7 @@ func TestGRPC_theOtherEndCloses(t *testing.T) {
 	s.Close(14, "going away")
 	s.Reply([]byte("late"))
 	b.vm.RunPending()
-	require.Equal(t, []string{"open -> 0", "stream 0: trailing 0 error 2", "stream 0: closed 14 going away"}, b.takeLogs())
+	require.Equal(t, []string{"open -> 0", "stream 0: trailing 0 error 1", "stream 0: closed 14 going away"}, b.takeLogs())
 	// The token lives on until the guest closes too.
 	require.Equal(t, 1, b.vm.OpenGRPCStreams())
 	b.steer("send:0=x", "close:0", "send:0=y", "close:0", "cancel:0")
@@ -77,7 +81,7 @@ func TestGRPC_theGuestCloses(t *testing.T) {
 	s.Close(0, "")
 	b.vm.RunPending()
 	require.Equal(t, []string{
-		"open -> 0", "stream 0: message A", "stream 0: trailing 0 error 2", "stream 0: closed 0 ",
+		"open -> 0", "stream 0: message A", "stream 0: trailing 0 error 1", "stream 0: closed 0 ",
 	}, b.takeLogs())
 	require.Zero(t, b.vm.OpenGRPCStreams())
 }
@@ -168,6 +172,6 @@ func TestGRPCFunc_answersOnTheVirtualClock(t *testing.T) {
 	require.Equal(t, []string{"open -> 0", "stream 0: initial 2 error 1"}, b.takeLogs())
 	clock.Advance(time.Second, b.vm.RunPending)
 	b.steer("close:0")
-	require.Equal(t, []string{"stream 0: message Talk a", "stream 0: trailing 0 error 2", "stream 0: closed 0 "}, b.takeLogs())
+	require.Equal(t, []string{"stream 0: message Talk a", "stream 0: trailing 0 error 1", "stream 0: closed 0 "}, b.takeLogs())
 	require.Zero(t, b.vm.OpenGRPCStreams())
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +69,12 @@ func shout(s grpc.ServerStream) error {
 		if strings.HasPrefix(string(message), "bye") {
 			return status.Error(codes.Unavailable, string(message))
 		}
+		for i := 0; string(message) == "flood" && i < 500; i++ {
+			number := []byte(strconv.Itoa(i))
+			if err := s.SendMsg(&number); err != nil {
+				return err
+			}
+		}
 		message = []byte(strings.ToUpper(string(message)))
 		if err := s.SendMsg(&message); err != nil {
 			return err
@@ -104,6 +111,9 @@ func TestProxy_streamsOverHTTP2(t *testing.T) {
 	do("sendbig:1=3000000", "send:0=five")
 	saw("stream 1: message 3000000 bytes")
 	saw("stream 0: message FIVE")
+	// More than may wait for the guest at a time.
+	do("send:0=flood")
+	saw("stream 0: message 499")
 	do("close:0")
 	saw("stream 0: closed 0 ")
 	do("send:1=bye-bye")

@@ -48,6 +48,61 @@ func TestStory_shows_the_difference(t *testing.T) {
 	require.Equal(t, smallStory, after)
 }
 
+const streamedStory = `config
+{"state": {"cluster": "state", "call_stream": true}, "models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "session_aware"}}}}]}}}
+----
+1 model, 1 bucket
+
+fleet
+A plain
+B plain
+----
+2 engines
+
+request r1 session=blue
+----
+r1 all       picks A by assigned of 2
+r1 dispatch  A
+
+advance 1s
+----
+clock 1.02s
+
+# Its calls go on a stream, and so does the reply that gets lost.
+hold
+----
+
+request r2 session=red
+----
+r2 waits     at the filter
+
+drop replies=1
+----
+
+answer
+----
+r2 all       picks B by assigned of 2
+r2 dispatch  B
+
+advance 3s
+----
+clock 4.02s
+
+metrics observes binds call_streams
+----
+pointsman_binds_total outcome=unavailable 1
+pointsman_binds_total outcome=won 1
+pointsman_call_streams_total outcome=lost 1
+pointsman_call_streams_total outcome=opened 2
+pointsman_observes_total outcome=answered 2
+`
+
+func TestStory_calls_on_a_stream(t *testing.T) {
+	module := filter.Module(t)
+	code, out, err, _ := tell(t, streamedStory, "--filter", module, "s.story")
+	require.Equal(t, exitGood, code, "%s%s", out, err)
+}
+
 func TestStory_rewrites(t *testing.T) {
 	code, out, err, after := tell(t, smallStory, "--backend", "native", "--rewrite", "s.story")
 	require.Equal(t, exitGood, code, err)

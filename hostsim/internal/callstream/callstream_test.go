@@ -23,15 +23,24 @@ func TestCalls(t *testing.T) {
 	}{
 		{"greeting", wire.Call{Number: 1}, "", callstream.Answer{}, wire.CallReply{Number: 1}},
 		{
-			"observe", wire.Call{Number: 2, Observe: observe, Body: "b"}, wire.ObservePath, callstream.Answer{},
+			"observe",
+			wire.Call{Number: 2, Observe: observe, Body: "b"},
+			wire.ObservePath,
+			callstream.Answer{},
 			wire.CallReply{Number: 2, Observed: &wire.ObserveReply{}},
 		},
 		{
-			"bind", wire.Call{Number: 3, Bind: bind}, wire.BindPath, callstream.Answer{},
+			"bind",
+			wire.Call{Number: 3, Bind: bind},
+			wire.BindPath,
+			callstream.Answer{},
 			wire.CallReply{Number: 3, Bound: &wire.BindReply{}},
 		},
 		{
-			"refused", wire.Call{Number: 4, Bind: bind}, wire.BindPath, callstream.Answer{Refused: "overloaded"},
+			"refused",
+			wire.Call{Number: 4, Bind: bind},
+			wire.BindPath,
+			callstream.Answer{Refused: "overloaded"},
 			wire.CallReply{Number: 4, Refused: "overloaded"},
 		},
 	}
