@@ -92,38 +92,38 @@ func (l *looking) observe(n int, tag string) (known int64) {
 }
 
 // streamed shows that the stream opens and takes the calls of requests.
-func (f *looking) streamed(t *testing.T, opened int64) {
+func (l *looking) streamed(t *testing.T, opened int64) {
 	t.Helper()
-	f.eventually(func() bool {
-		f.ask(fmt.Sprint("first ", opened))
-		return f.counter(streamOpened) == opened
+	l.eventually(func() bool {
+		l.ask(fmt.Sprint("first ", opened))
+		return l.counter(streamOpened) == opened
 	}, "no stream is opened")
-	f.observe(1, fmt.Sprint("settled ", opened))
-	stream, posts := f.state.streamCalls(), f.state.posts()
-	require.EqualValues(t, 20, f.observe(20, fmt.Sprint("next ", opened)))
-	require.Equal(t, stream+20, f.state.streamCalls())
-	require.Equal(t, posts, f.state.posts(), "there are HTTP requests beside the stream")
+	l.observe(1, fmt.Sprint("settled ", opened))
+	stream, posts := l.state.streamCalls(), l.state.posts()
+	require.EqualValues(t, 20, l.observe(20, fmt.Sprint("next ", opened)))
+	require.Equal(t, stream+20, l.state.streamCalls())
+	require.Equal(t, posts, l.state.posts(), "there are HTTP requests beside the stream")
 }
 
 // bodyTooLargeForIt shows that a large body is looked up by a request of its own.
-func (f *looking) bodyTooLargeForIt(t *testing.T) {
+func (l *looking) bodyTooLargeForIt(t *testing.T) {
 	t.Helper()
-	posts := f.state.posts()
-	require.EqualValues(t, 1, f.observe(1, strings.Repeat("long", 100)))
-	require.Equal(t, posts+1, f.state.posts())
+	posts := l.state.posts()
+	require.EqualValues(t, 1, l.observe(1, strings.Repeat("long", 100)))
+	require.Equal(t, posts+1, l.state.posts())
 }
 
 // comesBack shows that requests go on while the state service is away, and on a stream
 // again when it is back.
-func (f *looking) comesBack(t *testing.T) {
+func (l *looking) comesBack(t *testing.T) {
 	t.Helper()
-	f.state.stop()
-	require.Zero(t, f.observe(1, "away"))
-	f.eventually(func() bool { return f.counter(streamLost) == 1 }, "the end of the stream is not counted")
-	require.Contains(t, f.log(), noStream)
-	f.state.start()
-	f.streamed(t, 2)
-	f.eventually(func() bool { return strings.Contains(f.log(), "calls go to the state service on a stream again") }, "the log does not say so")
+	l.state.stop()
+	require.Zero(t, l.observe(1, "away"))
+	l.eventually(func() bool { return l.counter(streamLost) == 1 }, "the end of the stream is not counted")
+	require.Contains(t, l.log(), noStream)
+	l.state.start()
+	l.streamed(t, 2)
+	l.eventually(func() bool { return strings.Contains(l.log(), "calls go to the state service on a stream again") }, "the log does not say so")
 }
 
 // A state service that takes what it is sent and answers nothing holds no request up for

@@ -36,6 +36,8 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor != 2 {
 			status = http.StatusHTTPVersionNotSupported
 		}
+		// Without it net/http waits for the end of the body first, and a stream has none.
+		_ = http.NewResponseController(w).EnableFullDuplex()
 		fail(w, status, "grpc_only", err.Error())
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -120,6 +121,7 @@ func TestServer_streamIsForGRPC(t *testing.T) {
 	a := s.do(t, "POST", callstream.Path, nil, grpcType...)
 	requireEnvelope(t, a, 505, "grpc_only")
 	require.Contains(t, a.body, "needs HTTP/2")
+	requireEnvelope(t, s.endless(t, callstream.Path, grpcType...), 505, "grpc_only")
 	s.overHTTP2(t)
 	requireEnvelope(t, s.do(t, "POST", callstream.Path, nil, contentType, protobuf), 415, "grpc_only")
 	requireEnvelope(t, s.do(t, "GET", callstream.Path, nil, grpcType...), 405, "method_not_allowed")
@@ -156,4 +158,12 @@ func TestServer_overTLS(t *testing.T) {
 	stream := s.streamOf(t)
 	send(t, stream, &wirepb.Call{Number: 3, Observe: asks(), Body: []byte("prompt")})
 	require.EqualValues(t, 6, receive(t, stream).GetObserved().GetTokens())
+}
+
+// endless is do with a body that does not end before the answer, as streams are.
+func (s *stage) endless(t *testing.T, path string, header ...string) answer {
+	t.Helper()
+	body, ends := io.Pipe()
+	defer ends.Close()
+	return s.send(t, http.MethodPost, path, body, header...)
 }

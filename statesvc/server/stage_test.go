@@ -137,7 +137,12 @@ type answer struct {
 
 func (s *stage) do(t testing.TB, method, path string, body []byte, headers ...string) answer {
 	t.Helper()
-	req, err := http.NewRequest(method, s.url+path, bytes.NewReader(body))
+	return s.send(t, method, path, bytes.NewReader(body), headers...)
+}
+
+func (s *stage) send(t testing.TB, method, path string, body io.Reader, headers ...string) answer {
+	t.Helper()
+	req, err := http.NewRequest(method, s.url+path, body)
 	require.NoError(t, err)
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Add(headers[i], headers[i+1])

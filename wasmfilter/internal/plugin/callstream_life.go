@@ -102,6 +102,9 @@ func (c *callStream) closed(token, status uint32, now core.Instant) {
 		c.refused = true
 	case c.live && token == c.token:
 		c.live = false
+		// Hosts keep a stream that only the other side has ended, and what they keep of
+		// it after this callback is of no use to them.
+		_ = abi.CancelStream(token)
 		c.end(now, fmt.Sprintf("it was closed with gRPC status %d", status))
 	}
 }
