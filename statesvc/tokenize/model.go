@@ -102,7 +102,9 @@ func (m *Model) tokens(ctx context.Context, dialect chat.Dialect, body string) (
 	}
 	leave, ok := m.opts.Turns.take(ctx, len(body))
 	if !ok {
-		return estimate(&chat.Facts{Bytes: uint64(len(body))}, ReasonDeadline), nil
+		t := estimate(&chat.Facts{Bytes: uint64(len(body))}, ReasonDeadline)
+		t.Local = ReasonDeadline
+		return t, nil
 	}
 	defer leave()
 	p, err := prompt.Read(dialect, body)
