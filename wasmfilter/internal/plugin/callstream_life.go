@@ -35,9 +35,10 @@ func (c *callStream) tick(p *plugin, now core.Instant) {
 			c.begin(now)
 		}
 	case !c.greeted && now-c.since > greetWithin:
-		c.cancel(p, now, "it does not answer")
+		c.drop(now, "it does not answer")
 	case c.greeted && c.hangs(now):
-		c.cancel(p, now, "it does not answer any more")
+		c.drop(now, "it does not answer any more")
+		p.giveUp()
 	}
 }
 
@@ -58,19 +59,26 @@ func (c *callStream) begin(now core.Instant) {
 	c.opening, c.refused = true, false
 	token, err := abi.OpenStream(c.service, wire.CallsService, wire.CallsMethod, c.metadata)
 	c.opening = false
-	if err != nil || c.refused {
-		reason := "the host opens none"
-		if err != nil {
-			reason = fmt.Sprintf("the host opens none: %v", err)
-		}
-		c.fail(now, reason)
+	if err != nil {
+		c.fail(now, fmt.Sprintf("the host opens none: %v", err))
 		return
 	}
 	c.live, c.token, c.since, c.last = true, token, now, 0
-	if _, sent := c.write(); !sent && c.live {
-		c.live = false
-		c.fail(now, "the host sends nothing")
+	if c.refused {
+		c.drop(now, "the host cannot reach it")
+		return
 	}
+	if _, sent := c.write(); !sent && c.live {
+		c.drop(now, "the host sends nothing")
+	}
+}
+
+// drop gives a stream back to the host and notes its end. Hosts keep one that only the
+// other side has ended.
+func (c *callStream) drop(now core.Instant, reason string) {
+	c.live = false
+	_ = abi.CancelStream(c.token) // which they may not know any more
+	c.end(now, reason)
 }
 
 // greeting is the number of the greeting.
@@ -85,27 +93,13 @@ func (c *callStream) welcome() {
 	}
 }
 
-// cancel ends the stream and all calls on it.
-func (c *callStream) cancel(p *plugin, now core.Instant, reason string) {
-	c.live = false
-	if err := abi.CancelStream(c.token); err != nil {
-		logf(abi.LevelError, "the stream to the state service cannot be ended: %v", err)
-	}
-	c.end(now, reason)
-	p.giveUp()
-}
-
 // closed takes note that the host has ended a stream.
 func (c *callStream) closed(token, status uint32, now core.Instant) {
 	switch {
 	case c.opening:
 		c.refused = true
 	case c.live && token == c.token:
-		c.live = false
-		// Hosts keep a stream that only the other side has ended, and what they keep of
-		// it after this callback is of no use to them.
-		_ = abi.CancelStream(token)
-		c.end(now, fmt.Sprintf("it was closed with gRPC status %d", status))
+		c.drop(now, fmt.Sprintf("it was closed with gRPC status %d", status))
 	}
 }
 
@@ -113,6 +107,8 @@ func (c *callStream) closed(token, status uint32, now core.Instant) {
 func (c *callStream) end(now core.Instant, reason string) {
 	if c.greeted {
 		c.lost.add(1)
+	} else {
+		reason += "; state.cluster must speak HTTP/2 (http2_protocol_options)"
 	}
 	c.greeted, c.owing = false, false
 	c.fail(now, reason)
@@ -124,7 +120,7 @@ func (c *callStream) fail(now core.Instant, reason string) {
 	c.pause = min(2*c.pause, longestPause)
 	if !c.failing {
 		c.failing = true
-		logf(abi.LevelWarn, "state.call_stream: no stream to the state service: %s; calls go by HTTP requests until there is one. state.cluster must speak HTTP/2 (http2_protocol_options)", reason)
+		logf(abi.LevelWarn, "state.call_stream: no stream to the state service: %s; calls go by HTTP requests until there is one", reason)
 	}
 }
 
