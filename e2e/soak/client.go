@@ -78,26 +78,26 @@ func (c *client) send(ctx context.Context, i int) string {
 	case Large:
 		c.oneLarge.Lock()
 		defer c.oneLarge.Unlock()
-		return c.exchange(ctx, c.large, "")
+		return c.exchange(ctx, i, c.large, "")
 	case AbortHeaders, AbortPaused, AbortWaiting, AbortStream:
 		return c.abort(ctx, i, kind)
 	case NotJSON:
-		return c.exchange(ctx, []byte(c.chat(i, engine.Model, false)+"}"), "")
+		return c.exchange(ctx, i, []byte(c.chat(i, engine.Model, false)+"}"), "")
 	case NoModel:
-		return c.exchange(ctx, []byte(c.chat(i, "nobody-serves-this", false)), "")
+		return c.exchange(ctx, i, []byte(c.chat(i, "nobody-serves-this", false)), "")
 	case Stream:
-		return c.exchange(ctx, []byte(c.chat(i, engine.Model, true)), "")
+		return c.exchange(ctx, i, []byte(c.chat(i, engine.Model, true)), "")
 	case CutMidway:
-		return c.exchange(ctx, []byte(c.chat(i, engine.Model, true)), engine.Cut)
+		return c.exchange(ctx, i, []byte(c.chat(i, engine.Model, true)), engine.Cut)
 	case Engine500:
-		return c.exchange(ctx, []byte(c.chat(i, engine.Model, false)), engine.Status500)
+		return c.exchange(ctx, i, []byte(c.chat(i, engine.Model, false)), engine.Status500)
 	case Engine429:
-		return c.exchange(ctx, []byte(c.chat(i, engine.Model, false)), engine.Status429)
+		return c.exchange(ctx, i, []byte(c.chat(i, engine.Model, false)), engine.Status429)
 	case LostOnce:
-		return c.exchange(ctx, []byte(c.chat(i, engine.Model, false)), engine.Lose+strconv.Itoa(i))
+		return c.exchange(ctx, i, []byte(c.chat(i, engine.Model, false)), engine.Lose+strconv.Itoa(i))
 	case Whole, kindCount:
 	}
-	return c.exchange(ctx, []byte(c.chat(i, engine.Model, false)), "")
+	return c.exchange(ctx, i, []byte(c.chat(i, engine.Model, false)), "")
 }
 
 // chat is the body of a request.
@@ -105,13 +105,17 @@ func (c *client) chat(i int, model string, stream bool) string {
 	return chatHead(model, stream) + c.words[:1+c.plan.random(i, useBody).IntN(len(c.words)-1)] + chatTail
 }
 
+// sessions is how many sessions the requests are of, where that matters.
+const sessions = 4096
+
 // exchange sends a body and reads the whole answer.
-func (c *client) exchange(ctx context.Context, body []byte, how string) string {
+func (c *client) exchange(ctx context.Context, i int, body []byte, how string) string {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+c.addr+chatPath, bytes.NewReader(body))
 	if err != nil {
 		return err.Error()
 	}
 	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Session-Id", strconv.Itoa(i%sessions))
 	if how != "" {
 		req.Header.Set(engine.Header, how)
 	}

@@ -30,7 +30,7 @@ func (s *Stage) startEnvoy() (Host, error) {
 		return nil, err
 	}
 	config, err := envoytest.Render(envoytest.Options{
-		Bootstrap: envoytest.OverrideHost, Module: s.options.Filter, Filter: []byte(filterConfig(s.options.NoBreaker)),
+		Bootstrap: envoytest.OverrideHost, Module: s.options.Filter, Filter: []byte(filterConfig(s.options.NoBreaker, s.options.Calls)),
 		State: s.State.addr, Engines: s.Engines.Addrs,
 	}, e.addr, e.admin)
 	if err != nil {

@@ -28,6 +28,7 @@ type Simulated struct {
 	Engines   []string `required:""`
 	Threads   int      `default:"1"`
 	NoBreaker bool
+	Calls     string `default:"none"`
 	Profile   string `enum:"envoy133,envoy139" default:"envoy139"`
 }
 
@@ -49,7 +50,7 @@ func (s *Stage) startHostsim() (Host, error) {
 	var err error
 	h.Process, err = s.spawnHello("hostsim", &h.hello, "hostsim", "--no-breaker="+strconv.FormatBool(s.options.NoBreaker), "--filter", s.options.Filter, "--log", h.log,
 		"--state", s.State.addr, "--engines", strings.Join(s.Engines.Addrs, ","),
-		"--threads", strconv.Itoa(s.options.Threads), "--profile", profile.String())
+		"--threads", strconv.Itoa(s.options.Threads), "--calls", s.options.Calls, "--profile", profile.String())
 	return h, err
 }
 
@@ -119,9 +120,9 @@ func (c Simulated) config(log *slog.Logger) hostsim.ProxyConfig {
 		StripHeaders: []string{"x-pointsman-prefill", "x-pointsman-mode", "x-pointsman-model"},
 	}
 	return hostsim.ProxyConfig{
-		WasmPath: c.Filter, Profile: profile, FilterConfig: []byte(filterConfig(c.NoBreaker)), PluginName: "pointsman", VMID: "pointsman",
+		WasmPath: c.Filter, Profile: profile, FilterConfig: []byte(filterConfig(c.NoBreaker, c.Calls)), PluginName: "pointsman", VMID: "pointsman",
 		OnFailure: hostsim.FailReload, HeaderPause: true, BodyLimit: 33 << 20, VMs: c.Threads, Upstream: "engines",
-		Clusters: []hostsim.Cluster{engines, {Name: "pointsman_state", Endpoints: []string{c.State}}}, Logger: log,
+		Clusters: []hostsim.Cluster{engines, {Name: "pointsman_state", Endpoints: []string{c.State}, HTTP2: c.Calls == CallsStream}}, Logger: log,
 	}
 }
 

@@ -39,7 +39,17 @@ type Options struct {
 	Engines int
 	// NoBreaker lets engines fail as often as they like.
 	NoBreaker bool
+	// Calls is whether requests ask the state service for their session's engine, and how:
+	// CallsNone, CallsHTTP or CallsStream.
+	Calls string
 }
+
+// The ways to call.
+const (
+	CallsNone   = "none"
+	CallsHTTP   = "http"
+	CallsStream = "stream"
+)
 
 // Host is the process that runs the filter.
 type Host interface {
@@ -162,13 +172,16 @@ func (s *Stage) file(name, content string) (string, error) {
 
 // filterConfig is what the filter is told. Transport retry is the recommended
 // setting: an engine that dies before its answer costs no request.
-func filterConfig(noBreaker bool) string {
-	breaker := ""
+func filterConfig(noBreaker bool, calls string) string {
+	breaker, policy := "", "power_of_two"
 	if noBreaker {
 		breaker = `"breaker":{"threshold":1048576},`
 	}
-	return fmt.Sprintf(`{"version":1,"proxy":"soak","endpoint_mode":"override_host","transport_retry":true,%s"state":{"cluster":"pointsman_state"},`+
-		`"models":{%q:{"buckets":[{"id":"all","groups":{"plain":{"policy":{"type":"power_of_two"}}}}]}}}`, breaker, engine.Model)
+	if calls != CallsNone {
+		policy = "session_aware"
+	}
+	return fmt.Sprintf(`{"version":1,"proxy":"soak","endpoint_mode":"override_host","transport_retry":true,%s"state":{"cluster":"pointsman_state","call_stream":%t},`+
+		`"models":{%q:{"buckets":[{"id":"all","groups":{"plain":{"policy":{"type":%q}}}}]}}}`, breaker, calls == CallsStream, engine.Model, policy)
 }
 
 // await tries until something works or the process ends.

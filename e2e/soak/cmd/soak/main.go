@@ -45,6 +45,7 @@ type runCmd struct {
 	Threads      int      `default:"1" help:"Worker threads of the host."`
 	Envoy        []string `default:"${envoys}" help:"Versions of Envoy."`
 	Host         string   `enum:"envoy,hostsim" default:"envoy" help:"envoy, or hostsim with the WASI functions of those versions."`
+	Calls        string   `enum:"none,http,stream" default:"none" help:"Have every request ask the state service for its session's engine: none, http or stream (state.call_stream)."`
 	PlainRuntime bool     `help:"Build the filter without the runtime overlay and show what happens. Always exits with 0."`
 	Filter       string   `default:"dist/filter.wasm" help:"The filter."`
 	State        string   `default:"bin/statesvc" help:"The state service."`
@@ -136,7 +137,7 @@ func (c *runCmd) options() (soak.Options, error) {
 	o := soak.Options{
 		Plan:    soak.Plan{Requests: c.Requests, Large: c.Large, Seed: c.Seed, Harsh: c.Harsh},
 		Clients: c.Clients, Progress: os.Stderr,
-		Stage: stage.Options{Hostsim: c.Host == "hostsim", Threads: c.Threads, Engines: c.Engines},
+		Stage: stage.Options{Hostsim: c.Host == "hostsim", Threads: c.Threads, Engines: c.Engines, Calls: c.Calls},
 	}
 	var errs [4]error
 	o.Stage.Self, errs[0] = os.Executable()

@@ -38,8 +38,8 @@ func build(t *testing.T, pkg string) string {
 func TestSoak_smoke(t *testing.T) {
 	soak, state := build(t, "./e2e/soak/cmd/soak"), build(t, "./statesvc/cmd/statesvc")
 	for name, args := range map[string][]string{
-		"envoy":   {"--requests", "3000", "--large", "3", "--envoy", envoytest.Newest()},
-		"hostsim": {"--requests", "1000", "--large", "1", "--envoy", envoytest.Oldest(), "--host", "hostsim"},
+		"envoy":   {"--requests", "3000", "--large", "3", "--envoy", envoytest.Newest(), "--calls", "stream"},
+		"hostsim": {"--requests", "1000", "--large", "1", "--envoy", envoytest.Oldest(), "--host", "hostsim", "--calls", "http"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.Command(soak, append(args, "--filter", module.Module(t), "--state", state, "--root", envoytest.Root(t))...)
