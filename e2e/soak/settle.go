@@ -19,6 +19,7 @@ const (
 	replacedCounter = "pointsman_pick_replaced_total"
 	badCounter      = "pointsman_answers_total_code=bad_request"
 	noModelCounter  = "pointsman_answers_total_code=model_not_found"
+	syncedCounter   = "pointsman_sync_total_outcome=ok"
 )
 
 // Settled is what is left when no client waits any more.
@@ -37,13 +38,27 @@ func (s *Settled) zero() bool {
 	return s.Inflight == 0 && s.Engines.Open == 0 && s.routed() == s.released()
 }
 
-// settle waits until nothing is left, at most settleWithin.
+// syncsToSettle is how many syncs of each worker thread show that the filter has told
+// all it had counted: it tells its counters with them, and one was under way.
+const syncsToSettle = 8
+
+// settle waits until nothing is left and the filter has said so, at most settleWithin.
 func settle(ctx context.Context, st *stage.Stage) (*Settled, error) {
 	deadline := time.Now().Add(settleWithin)
+	var told int64 // syncs by which the filter has told everything, once nothing is left
 	for {
 		s, err := lookSettled(ctx, st)
-		if err != nil || s.zero() || time.Now().After(deadline) {
+		if err != nil || time.Now().After(deadline) {
 			return s, err
+		}
+		synced := s.Reading.Counters[syncedCounter]
+		switch {
+		case !s.zero():
+			told = 0
+		case told == 0:
+			told = synced + syncsToSettle*int64(st.Threads())
+		case synced >= told:
+			return s, nil
 		}
 		select {
 		case <-ctx.Done():

@@ -133,6 +133,9 @@ func (s *Stage) start(ctx context.Context) (err error) {
 	return nil
 }
 
+// Threads is how many worker threads the host has.
+func (s *Stage) Threads() int { return s.options.Threads }
+
 // Close stops everything, the last started first, and removes its files.
 func (s *Stage) Close() {
 	for _, stop := range slices.Backward(s.stops) {
