@@ -73,7 +73,7 @@ func (b *backend) newFront(t testing.TB, h host, s frontSetup) *front {
 		cfg.Host = f.sim
 		f.runHostsim(cfg)
 	} else {
-		f.useEnvoy(envoytest.Start(t, b.envoyOptions(t, h, s)))
+		f.useEnvoy(envoys.Lend(t, b.envoyOptions(t, h, s)))
 	}
 	f.awaitModels()
 	return f

@@ -9,10 +9,14 @@ import (
 	"github.com/pointsman/pointsman/e2e/envoytest"
 )
 
-var module envoytest.Builder
+var (
+	module envoytest.Builder
+	envoys envoytest.Lender
+)
 
 func TestMain(m *testing.M) {
 	code := m.Run()
+	envoys.Close()
 	if err := module.Close(); err != nil && code == 0 {
 		code = 1
 	}
