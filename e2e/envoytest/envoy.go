@@ -190,6 +190,9 @@ func (e *Envoy) Addr() string { return e.addr }
 // URL is the base URL of the listener.
 func (e *Envoy) URL() string { return "http://" + e.addr }
 
+// Process is the id of the process.
+func (e *Envoy) Process() int { return e.cmd.Process.Pid }
+
 // Log is what the Envoy has written so far, for its test.
 func (e *Envoy) Log() string { return e.log.String()[e.from:] }
 
