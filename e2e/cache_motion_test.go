@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,19 +13,21 @@ import (
 // sent counts longer than a busy machine takes for a burst.
 func TestCache_engines_in_motion(t *testing.T) {
 	engines := caching(fakes.VLLM, 4)
+	models := burstModels(t)
 	for i := range engines {
-		engines[i].DecodePerToken = time.Millisecond
+		engines[i].Models = slices.Sorted(maps.Keys(models))
+		engines[i].Slots, engines[i].KVBlocks, engines[i].DecodePerToken = 8, 1<<14, 5*time.Millisecond
 	}
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
 			t.Parallel()
-			r := caches(t, h, cachePolicy(`, "worker_queue_limit": 2`), engines, `,"pending_prefix_ms":60000`)
+			r := caches(t, h, cacheModels(models), engines, `,"pending_prefix_ms":60000`)
 			for _, part := range []struct {
 				name string
 				run  func(*rig)
 			}{
 				{"a burst is computed by few", cacheBurst},
-				{"requests leave a queue and come back", cacheQueue},
+				{"requests leave a full engine and come back", cacheFull},
 				{"a restart forgets at once", cacheRestart},
 			} {
 				t.Run(part.name, func(t *testing.T) {

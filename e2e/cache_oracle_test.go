@@ -49,10 +49,11 @@ func (s *tally) busiest(engines int) float64 {
 // it is recommended, and others to compare it with.
 func oracleModels(t *testing.T) string {
 	t.Helper()
-	return fmt.Sprintf(`{
-	  "m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": %s}}}]},
-	  "p2": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "power_of_two"}}}}]},
-	  "ch": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "consistent_hash", "key": "session"}}}}]}}`, recommended(t))
+	return cacheModels(map[string]string{
+		"m":  recommended(t),
+		"p2": `{"type": "power_of_two"}`,
+		"ch": `{"type": "consistent_hash", "key": "session"}`,
+	})
 }
 
 // recommended is the shipped policy of cache_aware by the index.

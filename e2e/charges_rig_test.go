@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/pointsman/pointsman/e2e/envoytest"
-	"github.com/pointsman/pointsman/hostsim"
 	"github.com/pointsman/pointsman/hostsim/fakes"
 	"github.com/stretchr/testify/require"
 )
@@ -40,10 +39,9 @@ func newBackend(t testing.TB, engines []fakes.Config) *backend {
 	return b
 }
 
-// front is a rig whose filter counters can be read. Several can share a backend.
+// front is a rig for a proxy alone. Several can share a backend.
 type front struct {
 	*rig
-	sim *hostsim.Host // nil for Envoy
 }
 
 // frontSetup says how a front differs from the plain one.
@@ -68,10 +66,7 @@ func (b *backend) newFront(t testing.TB, h host, s frontSetup) *front {
 		s.state = b.state.addr
 	}
 	if h.version == "" {
-		f.sim = hostsim.NewHost()
-		cfg := f.hostsimConfig(setup{}, s.filter(h), b.fleet.Addrs(), s.state)
-		cfg.Host = f.sim
-		f.runHostsim(cfg)
+		f.runHostsim(f.hostsimConfig(setup{}, s.filter(h), b.fleet.Addrs(), s.state))
 	} else {
 		f.useEnvoy(envoys.Lend(t, b.envoyOptions(t, h, s)))
 	}
@@ -94,19 +89,6 @@ func (b *backend) envoyOptions(t testing.TB, h host, s frontSetup) envoytest.Opt
 		Version: h.version, Bootstrap: h.bootstrap, Module: module.Module(t), Filter: []byte(s.filter(h)),
 		State: s.state, Engines: b.fleet.Addrs(),
 	}
-}
-
-// counter reads one of the filter's counters, zero before it first counted.
-// Filters publish once a tick, so that a reading may lag.
-func (f *front) counter(name string) int64 {
-	f.t.Helper()
-	if f.sim != nil {
-		n, _ := f.sim.Metrics().Value(name)
-		return n
-	}
-	stats, err := f.envoy.Stats("pointsman_")
-	require.NoError(f.t, err)
-	return int64(stats["wasmcustom."+name])
 }
 
 // awaitSyncs waits until the filter has taken over several more replies, so that

@@ -76,7 +76,7 @@ func TestDPRanks_share_what_they_hold(t *testing.T) {
 			r.awaitWorkers()
 			r.awaitLookups()
 			r.fleet.Reset()
-			r.burst(8, prefixOf("cold", 1))
+			r.burst(8, "m", prefixOf("cold", 1))
 			require.Len(t, r.toldRanks()[r.engine(0).Name()], 1)
 			r.awaitInflight(0)
 
@@ -91,7 +91,7 @@ func TestDPRanks_share_what_they_hold(t *testing.T) {
 			}
 			r.awaitStored()
 			r.fleet.Reset()
-			r.burst(8, system)
+			r.burst(8, "m", system)
 			require.Equal(t, map[string]int{"0": 4, "1": 4}, r.toldRanks()[r.engine(0).Name()])
 		})
 	}

@@ -67,6 +67,7 @@ type rig struct {
 	url    string
 	log    func() string
 	envoy  *envoytest.Envoy // nil for hostsim
+	sim    *hostsim.Host    // nil for Envoy
 	client *http.Client
 }
 
@@ -152,6 +153,8 @@ func (r *rig) runHostsim(cfg hostsim.ProxyConfig) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
 	}
+	r.sim = hostsim.NewHost()
+	cfg.Host = r.sim
 	proxy, err := hostsim.NewProxy(cfg)
 	require.NoError(r.t, err)
 	r.t.Cleanup(func() {
@@ -225,6 +228,7 @@ type worker struct {
 	ID       string
 	Healthy  bool
 	Inflight int
+	Load     struct{ Waiting *uint64 }
 }
 
 func (s *stateService) workers() map[string]worker {
@@ -263,6 +267,19 @@ func (r *rig) awaitInflight(want int) {
 		}
 		return total == want
 	}, 10*time.Second, 20*time.Millisecond, "the state service never counts %d in flight", want)
+}
+
+// counter reads one of the filter's counters, zero before it first counted.
+// Filters publish once a tick, so that a reading may lag.
+func (r *rig) counter(name string) int64 {
+	r.t.Helper()
+	if r.sim != nil {
+		n, _ := r.sim.Metrics().Value(name)
+		return n
+	}
+	stats, err := r.envoy.Stats("pointsman_")
+	require.NoError(r.t, err)
+	return int64(stats["wasmcustom."+name])
 }
 
 // syncBuilder collects a log that is read meanwhile.

@@ -20,7 +20,7 @@ func TestA40_log_of_the_settings_in_force(t *testing.T) {
 	require.Regexp(t, `^filter \S+ \(.*\): models 2, endpoint mode override_host, state cluster pointsman_state, sync every 200 ms, body limit 33554432 bytes, body time-out 60000 ms, on_no_state reject$`, w.logs[0])
 	require.Equal(t, []string{
 		`breaker: threshold=5 cool_down_ms=30000`,
-		`state: timeout_ms=1000 observe_timeout_ms=150 bind_timeout_ms=150 pending_prefix_ms=5000`,
+		`state: timeout_ms=1000 observe_timeout_ms=150 bind_timeout_ms=150 call_stream=false pending_prefix_ms=5000`,
 		`model "m": "short" plain power_of_two choices=2 max_inflight_requests=8; "long" plain sticky fallback=round_robin`,
 		`model "n": "all" plain consistent_hash key=session load_factor=1.25 load_floor=8`,
 	}, w.logs[1:])

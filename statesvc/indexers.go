@@ -25,6 +25,7 @@ func (s *Service) newIndexers(certificate *tls.Config) {
 	}
 }
 
+// newPrompts joins tokenizers, the index here and the indexers elsewhere.
 func (s *Service) newPrompts() *prompts.Prompts {
 	o := prompts.Options{Tokenizer: s.tokens, Index: s.pump, Engines: s.tokens, Logger: s.log}
 	if r := &s.cfg.KV.Remote; s.remote != nil {
@@ -53,6 +54,9 @@ func (s *Service) startIndexers(ctx context.Context, lc *net.ListenConfig) (err 
 	}
 	if s.remote != nil {
 		if err := s.remote.Start(); err != nil {
+			if s.indexer != nil {
+				_ = s.indexer.Close() // nothing was accepted
+			}
 			return err
 		}
 	}

@@ -49,7 +49,7 @@ func (r *Request) observe(target spec.Target, a ask) bool {
 		return false // the prefix was all there is to ask
 	}
 	// The body belongs to the event, so what is kept of it is a copy.
-	r.bucket.Prompt = strings.Clone(r.bucket.Prompt[:min(len(r.bucket.Prompt), keepPrompt)])
+	r.bucket.Prompt = strings.Clone(r.bucket.Prompt[:min(len(r.bucket.Prompt), wants.PromptBytes)])
 	effect := Effect{Kind: EffectObserve, Observe: &m.observe, WithBody: body}
 	r.wait(phaseObserve, effect, r.bucket.Now+r.ctx.state.ObserveWithin)
 	return true

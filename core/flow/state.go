@@ -27,6 +27,8 @@ type Wants struct {
 	Prefixes []string
 	// Lengths says when the service is to count the prompt.
 	Lengths spec.Lengths
+	// PromptBytes is how much of a prompt's text the policies look at.
+	PromptBytes int
 	// InputIDs is the longest chat that is forwarded with its token ids, 0 for none.
 	InputIDs uint32
 	// AlwaysRanked says that engines of several ranks are always told which one.
@@ -66,7 +68,7 @@ func StateOf(cfg *spec.Config, router *spec.Router, views *Views, key uint64) St
 			needs := router.ModelNeeds(model)
 			return Wants{
 				Scopes: needs.Scopes, Prefixes: needs.Prefixes, Lengths: needs.Lengths,
-				InputIDs: needs.InputIDs, AlwaysRanked: needs.AlwaysRanked,
+				PromptBytes: needs.PromptBytes, InputIDs: needs.InputIDs, AlwaysRanked: needs.AlwaysRanked,
 			}
 		},
 		SessionIdle:   uint32(cfg.BindingIdle(policy.KeySession)),

@@ -52,6 +52,10 @@ func (r *Router) consistentHash(p *Policy, limits admission.Limits, h Handles) (
 		LoadFloor:   valueOr(p.LoadFloor, policy.DefaultLoadFloor),
 		PrefixBytes: int(valueOr(p.PrefixBytes, policy.DefaultPrefixBytes)),
 	}
+	if key == policy.KeyPrefix {
+		needs := &r.building().needs
+		needs.PromptBytes = max(needs.PromptBytes, hashing.PrefixBytes)
+	}
 	return policy.NewConsistentHash(hashing, limits, h.Load)
 }
 

@@ -61,7 +61,7 @@ func TestDecode_is_strict(t *testing.T) {
 		{"typo below", `"limits"`, `"limit"`, `models.m.buckets[0].limit: unknown key; did you mean "limits"?`},
 		{"typo in a policy", `"type"`, `"tpye"`, `models.m.buckets[0].groups.plain.policy.tpye: unknown key; did you mean "type"?`},
 		{"another case", `"cluster"`, `"Cluster"`, `state.Cluster: unknown key; did you mean "cluster"?`},
-		{"nothing near", `"cluster": "s"`, `"cluster": "s", "zzz": 1`, `state.zzz: unknown key; known keys: cluster, authority, token_env, sync_interval_ms, timeout_ms, observe_timeout_ms, bind_timeout_ms, pending_prefix_ms`},
+		{"nothing near", `"cluster": "s"`, `"cluster": "s", "zzz": 1`, `state.zzz: unknown key; known keys: cluster, authority, token_env, sync_interval_ms, timeout_ms, observe_timeout_ms, bind_timeout_ms, call_stream, pending_prefix_ms`},
 		{"short and not near", `"id": "b"`, `"id": "b", "x": 1`, `models.m.buckets[0].x: unknown key; known keys: id, rank, limits, max_context_tokens, ttft_ms, tokens_per_second, groups`},
 		{"key twice", `"max": 8`, `"max": 8, "max": 9`, `models.m.buckets[0].limits.max: stands twice; keep one`},
 		{"key twice, escaped", `"max": 8`, `"max": 8, "m\u0061x": 9`, `models.m.buckets[0].limits.max: stands twice; keep one`},

@@ -32,6 +32,7 @@ func (c *Config) InForce() []string {
 		s.add("timeout_ms", valueOr(st.TimeoutMillis, DefaultSyncTimeout))
 		s.add("observe_timeout_ms", valueOr(st.ObserveTimeoutMillis, DefaultCallTimeout))
 		s.add("bind_timeout_ms", valueOr(st.BindTimeoutMillis, DefaultCallTimeout))
+		s.add("call_stream", st.CallStream)
 		s.add("pending_prefix_ms", valueOr(st.PendingPrefixMillis, DefaultPending))
 		lines = append(lines, "state:"+string(s))
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // stateInForce is the line of a state service that is configured no further.
-const stateInForce = "state: timeout_ms=1000 observe_timeout_ms=150 bind_timeout_ms=150 pending_prefix_ms=5000"
+const stateInForce = "state: timeout_ms=1000 observe_timeout_ms=150 bind_timeout_ms=150 call_stream=false pending_prefix_ms=5000"
 
 func inForce(t *testing.T, doc string) []string {
 	t.Helper()

@@ -92,6 +92,8 @@ type ModelNeeds struct {
 	History bool
 	// Lengths says when the service is to count the prompt.
 	Lengths Lengths
+	// PromptBytes is how much of a prompt's text the policies look at.
+	PromptBytes int
 	// InputIDs is the longest chat whose token ids are forwarded, 0 for none.
 	InputIDs uint32
 	// AlwaysRanked says that engines of several ranks are always told which one.

@@ -155,6 +155,11 @@ type State struct {
 	// BindTimeoutMillis is how long a request waits for its new placement to be
 	// stored. After that it goes on unbound. Default 150.
 	BindTimeoutMillis *uint64 `json:"bind_timeout_ms"`
+	// CallStream keeps one gRPC stream open to the state service for the calls that
+	// requests wait for, in place of an HTTP request for each, which costs the host
+	// several times as much. The cluster must speak HTTP/2 then. While the stream is not
+	// there, and with bodies above 64 KiB, such a call is an HTTP request as without it.
+	CallStream bool `json:"call_stream"`
 	// PendingPrefixMillis is how long the source local takes an engine to hold what
 	// it was sent, before the engine itself says so. A burst of requests with one new
 	// prefix then stays together. Default 5000; 0 goes by what engines say alone.

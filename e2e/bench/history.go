@@ -49,7 +49,7 @@ func (s *suite) history(ctx context.Context) error {
 				return err
 			}
 			plain := each(all[0], proxyPerRequest)
-			for i, name := range []string{powerOfTwo, "history", "local"} {
+			for i, name := range []string{powerOfTwo, "history", "local", "local, call_stream"} {
 				filter, perRequest := each(all[i+1], proxyPerRequest), (after[i+1]-before[i+1])/float64(count*(s.Rounds+1))
 				t.Row(bytesText(body), name, plain.Text(1), filter.Text(1), filter.Over(plain).Text(2), filter.Minus(plain).Text(1),
 					strconv.FormatFloat(perRequest, 'f', 2, 64), each(all[i+1], statePerRequest).Text(1))
@@ -115,12 +115,14 @@ func conversation(name string, tenant, size, turn int) []byte {
 }
 
 // historyLanes runs engines and Envoys in front of them: without the filter, with one
-// that takes no look at prompts, and with one for each cache source.
+// that takes no look at prompts, and with one for each cache source; that of events twice,
+// with an HTTP request for each call and with one stream for all.
 func (s *suite) historyLanes(ctx context.Context, use func(lanes) error) error {
 	return s.sideBySide(ctx, historyEngines, 0, []rig.EnvoyOptions{
 		{Name: "envoy"},
 		{Name: "envoy with filter", Policy: powerOfTwo},
 		{Name: "envoy by history", Policy: cacheAware, Source: "history"},
 		{Name: "envoy by events", Policy: cacheAware, Source: "local", Settings: cacheSettings},
+		{Name: "envoy by events, call stream", Policy: cacheAware, Source: "local", Settings: cacheSettings, CallStream: true},
 	}, use)
 }

@@ -55,15 +55,16 @@ func byHistory() router {
 	return ours(rig.EnvoyOptions{Policy: cacheAware, Source: "history", Settings: cacheSettings})
 }
 
+// byEvents makes its calls on a stream, as the shipped cache-aware.json does.
 func byEvents() router {
-	return ours(rig.EnvoyOptions{Policy: cacheAware, Source: "local", Settings: cacheSettings})
+	return ours(rig.EnvoyOptions{Policy: cacheAware, Source: "local", Settings: cacheSettings, CallStream: true})
 }
 
 // byEventsAndQueue leaves engines alone that have a queue: what to set where many
 // requests share one prompt.
 func byEventsAndQueue() router {
 	return ours(rig.EnvoyOptions{
-		Name: "pointsman cache_aware, local, worker_queue_limit 4", Policy: cacheAware, Source: "local",
+		Name: "pointsman cache_aware, local, worker_queue_limit 4", Policy: cacheAware, Source: "local", CallStream: true,
 		Settings: cacheSettings + `, "worker_queue_limit": 4`,
 	})
 }

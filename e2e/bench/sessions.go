@@ -24,14 +24,14 @@ func (s *suite) sessions(ctx context.Context) error {
 		"ratio 3.0 with one callout; falls short at 3.5",
 		"requests", "calls per request", "plain, us", "with filter, us", "ratio", "added, us", "state service, us")
 	cost.Notes = []string{fmt.Sprintf("%d workers, 4 KB bodies, one Envoy worker thread, %d busy connections, %d known sessions in turn. Calls are those the state service has counted. It is a process of its own, apart from the ratio; its time includes probing every engine and reading its metrics once a second.", sessionEngines, busy, knownSessions)}
-	times := s.table("sessions", "Time to the answer at a low rate, known sessions", "", "figure", "plain", "with filter", "ratio", "added")
+	times := s.table("sessions", "Time to the answer at a low rate, known sessions, call_stream", "", "figure", "plain", "with filter", "ratio", "added")
 	times.Notes = []string{fmt.Sprintf("As above; Poisson arrivals at %d requests a second, the same instants for both.", lowRate)}
-	err := s.sessionLanes(ctx, func(plain, free, bound *lane) error {
+	err := s.sessionLanes(ctx, func(plain, free, bound, streamed *lane) error {
 		known := inSessions("known", knownSessions)
-		if err := s.sessionCost(cost, known, plain, free, bound); err != nil {
+		if err := s.sessionCost(cost, known, plain, free, bound, streamed); err != nil {
 			return err
 		}
-		return s.sessionTimes(times, known, lanes{plain, bound})
+		return s.sessionTimes(times, known, lanes{plain, streamed})
 	})
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (s *suite) sessions(ctx context.Context) error {
 }
 
 // sessionCost has a row for requests with no, one and two calls.
-func (s *suite) sessionCost(t *table.Table, known [][]byte, plain, free, bound *lane) error {
+func (s *suite) sessionCost(t *table.Table, known [][]byte, plain, free, bound, streamed *lane) error {
 	count, round := s.perRound(sessionBody), 0
 	turns := func(c *load.Client) (load.Result, error) { return c.ClosedMix(known, count) }
 	begins := func(c *load.Client) (load.Result, error) {
@@ -58,6 +58,8 @@ func (s *suite) sessionCost(t *table.Table, known [][]byte, plain, free, bound *
 		{"no callout (power_of_two)", free, turns},
 		{"known session", bound, turns},
 		{"new session", bound, begins},
+		{"known session, call_stream", streamed, turns},
+		{"new session, call_stream", streamed, begins},
 	} {
 		s.progress("sessions: %s", row.name)
 		calls, all, err := s.counted(plain, row.with, row.run)
@@ -135,11 +137,13 @@ func calls(l *lane) (sum float64, err error) {
 func statePerRequest(s *slice) float64 { return micros(s.state, s.Requests) }
 
 // sessionLanes runs engines and, in front of them, an Envoy without the filter, one
-// whose filter asks nothing and one whose filter binds sessions.
-func (s *suite) sessionLanes(ctx context.Context, use func(plain, free, bound *lane) error) error {
+// whose filter asks nothing, and two whose filters bind sessions: with an HTTP request
+// for each call and with one stream for all.
+func (s *suite) sessionLanes(ctx context.Context, use func(plain, free, bound, streamed *lane) error) error {
 	return s.sideBySide(ctx, sessionEngines, 0, []rig.EnvoyOptions{
 		{Name: "envoy"},
 		{Name: "envoy with filter", Policy: powerOfTwo},
 		{Name: "envoy with sessions", Policy: "session_aware"},
-	}, func(l lanes) error { return use(l[0], l[1], l[2]) })
+		{Name: "envoy with sessions, call stream", Policy: "session_aware", CallStream: true},
+	}, func(l lanes) error { return use(l[0], l[1], l[2], l[3]) })
 }

@@ -58,7 +58,7 @@ func turnLanes(r *rig.Rig, fleet *rig.Engines) (lanes, error) {
 	for _, o := range []rig.EnvoyOptions{
 		{Name: "envoy"},
 		{Name: "envoy by history", Policy: cacheAware, Source: "history", Settings: cacheSettings},
-		{Name: "envoy by events", Policy: cacheAware, Source: "local", Settings: cacheSettings},
+		{Name: "envoy by events", Policy: cacheAware, Source: "local", Settings: cacheSettings, CallStream: true},
 	} {
 		target, err := r.StartEnvoy(fleet, o)
 		if err != nil {

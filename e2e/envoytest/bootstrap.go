@@ -109,12 +109,35 @@ func (e *editor) cluster(c document) {
 	switch name := c["name"].(string); name {
 	case "pointsman_state":
 		e.endpoints(c, []string{e.options.State})
+		if e.callStream() {
+			speakHTTP2(c)
+		}
 	case "engines", "engines_any":
 		if c["type"] == "STATIC" {
 			e.endpoints(c, e.options.Engines)
 		}
 	default:
 		e.fail(fmt.Errorf("bootstrap has a cluster %q the tests do not know", name))
+	}
+}
+
+// callStream reports whether the filter's configuration asks for a stream to the state
+// service.
+func (e *editor) callStream() bool {
+	var filter struct {
+		State struct {
+			CallStream bool `json:"call_stream"`
+		} `json:"state"`
+	}
+	// A test may hand the filter what it is to refuse.
+	_ = json.Unmarshal(e.options.Filter, &filter)
+	return filter.State.CallStream
+}
+
+// speakHTTP2 makes a cluster speak HTTP/2, as a stream to the state service needs it.
+func speakHTTP2(c document) {
+	for _, options := range c["typed_extension_protocol_options"].(document) {
+		options.(document)["explicit_http_config"] = document{"http2_protocol_options": document{}}
 	}
 }
 

@@ -65,7 +65,6 @@ func TestVLLMMetrics(t *testing.T) {
 		require.InDelta(t, want, got[sample], 1e-9, sample)
 	}
 	require.JSONEq(t, `{"server_load":2}`, s.get("/load").body)
-	s.StuckMetrics(true)
 	s.Stop()
 	require.NoError(t, s.Start(""))
 	require.JSONEq(t, `{"server_load":0}`, s.get("/load").body)

@@ -64,7 +64,6 @@ func (e *Engine) Start(addr string) error {
 		_ = ln.Close()
 		return fmt.Errorf("fake engine %q: %w", e.cfg.Name, err)
 	}
-	p.freeze(e.faults.load().stuck)
 	p.serve(ln)
 	e.addr.Store(&bound)
 	e.proc.Store(p)
@@ -147,8 +146,7 @@ func (e *Engine) Refuse(on bool) error {
 	return nil
 }
 
-// Load returns what the running process is doing, all ranks together. ok is false when none runs. It always tells the
-// truth, whatever StuckMetrics makes the HTTP endpoints say.
+// Load returns what the running process is doing, all ranks together. ok is false when none runs.
 func (e *Engine) Load() (load Load, ok bool) {
 	p := e.proc.Load()
 	if p == nil {

@@ -25,7 +25,6 @@ type faults struct {
 	cutAfter   int // SSE events before the reset, negative is off
 	slowBy     float64
 	unhealthy  bool
-	stuck      bool
 	changed    chan struct{} // closed when another setting takes over
 }
 
@@ -113,19 +112,8 @@ func (e *Engine) Healthy(healthy bool) {
 	e.faults.change(func(f *faults) { f.unhealthy = !healthy })
 }
 
-// StuckMetrics freezes /metrics, /load and /v1/loads at their present values, or thaws them.
-func (e *Engine) StuckMetrics(stuck bool) {
-	e.life.Lock()
-	defer e.life.Unlock()
-	e.faults.change(func(f *faults) { f.stuck = stuck })
-	if p := e.proc.Load(); p != nil {
-		p.freeze(stuck)
-	}
-}
-
 // Heal turns all failures off. Its error is that of Refuse(false).
 func (e *Engine) Heal() error {
-	e.StuckMetrics(false)
 	e.faults.change(func(f *faults) { *f = faults{cutAfter: -1, slowBy: 1, changed: f.changed} })
 	return e.Refuse(false)
 }

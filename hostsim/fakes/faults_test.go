@@ -186,7 +186,7 @@ func TestSlowBy(t *testing.T) {
 	}
 }
 
-func TestHealthyAndStuckMetrics(t *testing.T) {
+func TestHealthy(t *testing.T) {
 	bothDialects(t, func(t *testing.T, d Dialect) {
 		s := start(t, Config{Dialect: d})
 		require.Equal(t, 200, s.get("/health").status)
@@ -195,19 +195,6 @@ func TestHealthyAndStuckMetrics(t *testing.T) {
 		require.Equal(t, 200, s.post(chatPath, hello).status)
 		s.Healthy(true)
 		require.Equal(t, 200, s.get("/health").status)
-
-		s.StuckMetrics(true)
-		before := s.get("/metrics").body
-		require.Equal(t, 200, s.post(chatPath, hello).status)
-		require.Equal(t, before, s.get("/metrics").body)
-		s.StuckMetrics(false)
-		require.NotEqual(t, before, s.get("/metrics").body)
-		s.Stop()
-		s.StuckMetrics(true)
-		require.NoError(t, s.Start(""))
-		before = s.get("/metrics").body
-		require.Equal(t, 200, s.post(chatPath, hello).status)
-		require.Equal(t, before, s.get("/metrics").body)
 	})
 }
 
@@ -244,7 +231,6 @@ func TestSwitchesUnderTraffic(t *testing.T) {
 		s.CutMidStream(3)
 		s.SlowBy(2)
 		s.Status(503, time.Second)
-		s.StuckMetrics(true)
 		s.Healthy(false)
 		require.NoError(t, s.Refuse(true))
 		require.NoError(t, s.Heal())

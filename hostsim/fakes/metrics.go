@@ -21,7 +21,7 @@ type snapshot struct {
 	openRequests int64
 }
 
-func (p *process) snapshotNow() snapshot {
+func (p *process) snapshot() snapshot {
 	t := &p.totals
 	s := snapshot{
 		at: p.cfg.Clock.Now(), prompt: t.promptTokens.Load(), output: t.outputTokens.Load(),
@@ -32,14 +32,6 @@ func (p *process) snapshotNow() snapshot {
 		s.ranks = append(s.ranks, r.load())
 	}
 	return s
-}
-
-// snapshot returns the values to report: the frozen ones while metrics are stuck.
-func (p *process) snapshot() snapshot {
-	if f := p.frozen.Load(); f != nil {
-		return *f
-	}
-	return p.snapshotNow()
 }
 
 // metrics answers GET /metrics in the Prometheus text format of the dialect.

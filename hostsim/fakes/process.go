@@ -25,7 +25,6 @@ type process struct {
 	kv       *prefixCache // nil without Config.KV
 	ordinal  atomic.Uint64
 	nextRank atomic.Uint64
-	frozen   atomic.Pointer[snapshot] // what the load endpoints report while metrics are stuck
 	server   *http.Server
 	routes   map[string]route
 	engineID []string // header value, shared by all replies
@@ -108,16 +107,6 @@ func (p *process) countConn(_ net.Conn, state http.ConnState) {
 		p.conns.Done()
 	case http.StateActive, http.StateIdle:
 	}
-}
-
-// freeze pins the load endpoints at the present values, or lets them follow again.
-func (p *process) freeze(on bool) {
-	if !on {
-		p.frozen.Store(nil)
-		return
-	}
-	s := p.snapshotNow()
-	p.frozen.Store(&s)
 }
 
 // newID returns the hex part of an id: a function of seed, process and order of arrival.

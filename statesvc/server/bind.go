@@ -40,6 +40,18 @@ func (s *Server) bind(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := within(r.Context(), request.GetTimeoutMs())
 	defer cancel()
+	if reply := s.bound(ctx, request); reply != nil {
+		writeReply(w, r, reply, inJSON)
+		return
+	}
+	unavailable(w, bindingsUnavailable, "the bindings cannot be reached; go on without")
+}
+
+// bindingsUnavailable is the code of a bind that the store did not answer.
+const bindingsUnavailable = "bindings_unavailable"
+
+// bound answers a bind within ctx; nil when the bindings cannot be reached.
+func (s *Server) bound(ctx context.Context, request *wirepb.BindRequest) *wirepb.BindReply {
 	proposals := s.proposals(request.GetProposals())
 	bound, err := s.bindings.Bind(ctx, s.clock(), proposals)
 	late := ctx.Err() != nil
@@ -53,10 +65,9 @@ func (s *Server) bind(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		s.meter.Count(ProposalUnavailable, len(proposals))
-		unavailable(w, "bindings_unavailable", "the bindings cannot be reached; go on without")
-		return
+		return nil
 	}
-	writeReply(w, r, s.bound(proposals, bound), inJSON)
+	return s.placed(proposals, bound)
 }
 
 // bindRequest reads a request, or answers why it is none.
@@ -65,19 +76,24 @@ func (s *Server) bindRequest(w http.ResponseWriter, r *http.Request) (request *w
 	if !ok {
 		return nil, false, false
 	}
-	request = &wirepb.BindRequest{}
-	err := decodeMessage(body, inJSON, request, "a bind request")
-	if err == nil {
-		err = s.checkBind(request)
-	}
+	request, err := s.readBind(body, inJSON)
 	if err != nil {
-		fail(w, http.StatusBadRequest, "bad_request", err.Error())
+		fail(w, http.StatusBadRequest, badRequest, err.Error())
 	}
 	return request, inJSON, err == nil
 }
 
-// bound says what came of the proposals.
-func (s *Server) bound(proposals []affinity.Proposal, bound []core.WorkerID) *wirepb.BindReply {
+// readBind reads an encoded request and holds it against the contract.
+func (s *Server) readBind(body []byte, inJSON bool) (*wirepb.BindRequest, error) {
+	request := &wirepb.BindRequest{}
+	if err := decodeMessage(body, inJSON, request, "a bind request"); err != nil {
+		return nil, err
+	}
+	return request, s.checkBind(request)
+}
+
+// placed says what came of the proposals.
+func (s *Server) placed(proposals []affinity.Proposal, bound []core.WorkerID) *wirepb.BindReply {
 	reply := &wirepb.BindReply{}
 	for i, worker := range bound {
 		switch worker {

@@ -16,6 +16,13 @@ type problem struct {
 	Message string `json:"message"`
 }
 
+// Codes that calls of streams are refused with as well.
+const (
+	badRequest      = "bad_request"
+	overloaded      = "overloaded"
+	payloadTooLarge = "payload_too_large"
+)
+
 func fail(w http.ResponseWriter, status int, code, message string) {
 	kind := "server_error"
 	if status < 500 {

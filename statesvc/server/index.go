@@ -171,12 +171,12 @@ func occupancy(o *kvindex.Occupancy) occupancyEntry {
 func onlyKnown(w http.ResponseWriter, r *http.Request, known ...string) (url.Values, bool) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		fail(w, http.StatusBadRequest, "bad_request", "the query is malformed: "+err.Error())
+		fail(w, http.StatusBadRequest, badRequest, "the query is malformed: "+err.Error())
 		return nil, false
 	}
 	for name, values := range query {
 		if !slices.Contains(known, name) || len(values) > 1 {
-			fail(w, http.StatusBadRequest, "bad_request", fmt.Sprintf("query parameter %.40q: want at most one each of %v", name, known))
+			fail(w, http.StatusBadRequest, badRequest, fmt.Sprintf("query parameter %.40q: want at most one each of %v", name, known))
 			return nil, false
 		}
 	}

@@ -48,7 +48,7 @@ func (s *Server) indexBlocks(w http.ResponseWriter, r *http.Request) {
 	if text := query.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > maxIndexBlocks {
-			fail(w, http.StatusBadRequest, "bad_request", fmt.Sprintf("limit: want a number from 1 to %d", maxIndexBlocks))
+			fail(w, http.StatusBadRequest, badRequest, fmt.Sprintf("limit: want a number from 1 to %d", maxIndexBlocks))
 			return
 		}
 		limit = n
@@ -56,14 +56,14 @@ func (s *Server) indexBlocks(w http.ResponseWriter, r *http.Request) {
 	hash := query.Get("hash")
 	prefix, err := strconv.ParseUint(hash, 16, 64)
 	if hash != "" && (err != nil || len(hash) > 16) {
-		fail(w, http.StatusBadRequest, "bad_request", "hash: want 1 to 16 hexadecimal digits, the beginning of a block's hash")
+		fail(w, http.StatusBadRequest, badRequest, "hash: want 1 to 16 hexadecimal digits, the beginning of a block's hash")
 		return
 	}
 	select {
 	case s.dumping <- struct{}{}:
 		defer func() { <-s.dumping }()
 	default:
-		unavailable(w, "overloaded", "blocks are being listed for somebody else; try again")
+		unavailable(w, overloaded, "blocks are being listed for somebody else; try again")
 		return
 	}
 	var list blockList

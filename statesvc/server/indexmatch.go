@@ -74,11 +74,11 @@ func (s *Server) indexMatch(w http.ResponseWriter, r *http.Request) {
 	}
 	var q matchQuery
 	if err := decodeStrictly(body, &q); err != nil {
-		fail(w, http.StatusBadRequest, "bad_request", `want {"tokens":[numbers],"salt":text,"lora":text}: `+jsonwords.Of(err).Error())
+		fail(w, http.StatusBadRequest, badRequest, `want {"tokens":[numbers],"salt":text,"lora":text}: `+jsonwords.Of(err).Error())
 		return
 	}
 	if len(q.Tokens) == 0 || len(q.Tokens) > maxMatchTokens {
-		fail(w, http.StatusBadRequest, "bad_request", fmt.Sprintf("tokens: want 1 to %d", maxMatchTokens))
+		fail(w, http.StatusBadRequest, badRequest, fmt.Sprintf("tokens: want 1 to %d", maxMatchTokens))
 		return
 	}
 	var result pump.Result

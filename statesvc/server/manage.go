@@ -95,7 +95,7 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	}
 	worker, err := config.ParseWorker(body, s.limits.MaxStringBytes)
 	if err != nil {
-		fail(w, http.StatusBadRequest, "bad_request", err.Error())
+		fail(w, http.StatusBadRequest, badRequest, err.Error())
 		return
 	}
 	outcome, err := s.registry.Register(worker)
@@ -132,7 +132,7 @@ func (s *Server) drain(w http.ResponseWriter, r *http.Request) {
 func (s *Server) workerID(w http.ResponseWriter, escaped string) (string, bool) {
 	id, err := url.PathUnescape(escaped)
 	if err != nil || id == "" || len(id) > s.limits.MaxStringBytes {
-		fail(w, http.StatusBadRequest, "bad_request", "the path holds no worker's id; /v1/workers lists them")
+		fail(w, http.StatusBadRequest, badRequest, "the path holds no worker's id; /v1/workers lists them")
 		return "", false
 	}
 	return id, true

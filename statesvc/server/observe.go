@@ -19,48 +19,66 @@ func (s *Server) observe(w http.ResponseWriter, r *http.Request) {
 	request, err := decodeObserve(r.Header.Get(wire.ObserveHeader))
 	if err != nil {
 		s.meter.Count(ObserveRefused, 1)
-		fail(w, http.StatusBadRequest, "bad_request", wire.ObserveHeader+": "+err.Error())
+		fail(w, http.StatusBadRequest, badRequest, wire.ObserveHeader+": "+err.Error())
 		return
 	}
 	ctx, cancel := within(r.Context(), request.GetTimeoutMs())
 	defer cancel()
-	reply := &wirepb.ObserveReply{}
-	complete, ok := s.observePrompt(ctx, w, r, request, reply)
+	body, ok := s.observedBody(w, r, request)
 	if !ok {
 		s.meter.Count(ObserveRefused, 1)
 		return
 	}
+	writeReply(w, r, s.observed(ctx, request, body), false)
+}
+
+// observedBody reads the client's body when it is looked at, or answers why not.
+func (s *Server) observedBody(w http.ResponseWriter, r *http.Request, request *wirepb.ObserveRequest) (body []byte, ok bool) {
+	if s.looks(request) {
+		return s.body(w, r, s.limits.MaxObserveBodyBytes)
+	}
+	// Reading it keeps the connection for the caller's next request.
+	_, _ = io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, s.limits.MaxObserveBodyBytes))
+	return nil, true
+}
+
+// observed answers an observe, within ctx, that was read with its body.
+func (s *Server) observed(ctx context.Context, request *wirepb.ObserveRequest, body []byte) *wirepb.ObserveReply {
+	reply := &wirepb.ObserveReply{}
+	complete := s.observePrompt(ctx, request, body, reply)
 	// The bindings come last: what a prompt took long to is not to make them old.
-	bindings := s.look(ctx, request.GetScopes())
-	reply.Bindings = bindings
+	reply.Bindings = s.look(ctx, request.GetScopes())
 	switch {
 	case ctx.Err() != nil:
 		s.meter.Count(ObserveLate, 1)
-	case complete && len(bindings) == len(request.GetScopes()):
+	case complete && len(reply.GetBindings()) == len(request.GetScopes()):
 		s.meter.Count(ObserveAnswered, 1)
 	default:
 		s.meter.Count(ObserveIncomplete, 1)
 	}
-	writeReply(w, r, reply, false)
+	return reply
 }
 
-// observePrompt fills in what is known of the body. ok is false when the request
-// was answered instead.
-func (s *Server) observePrompt(ctx context.Context, w http.ResponseWriter, r *http.Request, request *wirepb.ObserveRequest, reply *wirepb.ObserveReply) (complete, ok bool) {
-	counting := request.GetTokens() || request.GetInputIds() > 0
-	asked := counting || len(request.GetSources()) > 0
-	if !asked || s.prompts.behind == nil {
-		if asked {
-			s.meter.Count(PromptUnasked, 1)
-			reply.Uncounted = counting
-		}
-		// Reading it keeps the connection for the caller's next request.
-		_, _ = io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, s.limits.MaxObserveBodyBytes))
-		return !asked, true
+// asksPrompt reports whether an observe asks about its body, looks whether this service
+// can tell anything of it.
+func asksPrompt(request *wirepb.ObserveRequest) bool {
+	return request.GetTokens() || request.GetInputIds() > 0 || len(request.GetSources()) > 0
+}
+
+func (s *Server) looks(request *wirepb.ObserveRequest) bool {
+	return asksPrompt(request) && s.prompts.behind != nil
+}
+
+// observePrompt fills in what is known of the body.
+func (s *Server) observePrompt(ctx context.Context, request *wirepb.ObserveRequest, body []byte, reply *wirepb.ObserveReply) (complete bool) {
+	if !asksPrompt(request) {
+		return true
 	}
-	body, ok := s.body(w, r, s.limits.MaxObserveBodyBytes)
-	if !ok {
-		return false, false
+	counting := request.GetTokens() || request.GetInputIds() > 0
+	if !s.looks(request) {
+		s.meter.Count(PromptUnasked, 1)
+		reply.Uncounted = counting
+		return false
 	}
 	answer, outcome := s.prompts.look(ctx, &PromptQuery{
 		Model: request.GetModel(), Asked: request.GetAsked(), Path: request.GetPath(),
@@ -69,7 +87,7 @@ func (s *Server) observePrompt(ctx context.Context, w http.ResponseWriter, r *ht
 	s.meter.Count(outcome, 1)
 	reply.Tokens, reply.Lookups, reply.InputIds = answer.Tokens, answer.Lookups, answer.InputIDs
 	reply.Uncounted = answer.Uncounted && counting
-	return answer.answers(request), true
+	return answer.answers(request)
 }
 
 // answers reports whether nothing that was asked for is missing.
@@ -86,6 +104,11 @@ func decodeObserve(header string) (*wirepb.ObserveRequest, error) {
 	if err != nil {
 		return nil, errors.New("not base64url without padding")
 	}
+	return readObserve(encoded)
+}
+
+// readObserve reads an encoded request and holds it against the contract.
+func readObserve(encoded []byte) (*wirepb.ObserveRequest, error) {
 	var request wirepb.ObserveRequest
 	if err := decodeMessage(encoded, false, &request, "an observe request"); err != nil {
 		return nil, err

@@ -35,6 +35,9 @@ const (
 	ProposalUnknownWorker
 	ProposalNoRoom
 	ProposalUnavailable
+
+	StreamedTaken
+	StreamedOverloaded
 )
 
 // Family is one counter with its label, outcome, for the people who read it.
@@ -53,5 +56,6 @@ func Families() []Family {
 		{"observed_prompts_total", "Prompts that observes asked about: computed; joined, the answer of an identical call that was under way; late; failed; overloaded, with max_concurrent looks under way; unasked, as nothing in this service knows prompts.", PromptComputed, []string{"computed", "joined", "late", "failed", "overloaded", "unasked"}},
 		{"binds_total", "Calls of /v1/bind: answered; unavailable, the bindings could not be reached; late, refused and overloaded as for observes.", BindAnswered, []string{"answered", "unavailable", "late", "refused", "overloaded"}},
 		{"proposals_total", "Placements that binds proposed: won; lost to another engine; of an engine unknown here; without room in the store; unavailable.", ProposalWon, []string{"won", "lost", "unknown_worker", "no_room", "unavailable"}},
+		{"streamed_calls_total", "Calls that came on a stream instead of by an HTTP request each, which count in the others as well: taken, or overloaded.", StreamedTaken, []string{"taken", "overloaded"}},
 	}
 }

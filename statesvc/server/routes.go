@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pointsman/pointsman/statesvc/callstream"
+	"google.golang.org/grpc/codes"
 )
 
 // route is one path. Its name is a metric label, so the set is closed.
@@ -20,6 +23,8 @@ type route struct {
 	urgent bool
 	// overloaded is what a request counts as that finds no slot; nil is nothing.
 	overloaded *Outcome
+	// grpc routes refuse gRPC requests in gRPC's way.
+	grpc bool
 	// hint is added to the answer to another method.
 	hint string
 }
@@ -29,14 +34,15 @@ func (s *Server) table(metrics http.Handler) map[string]*route {
 		return map[string]http.HandlerFunc{http.MethodGet: h, http.MethodHead: h}
 	}
 	table := map[string]*route{
-		"/":           {name: "status", methods: get(s.statusPage), guarded: true},
-		"/healthz":    {name: "healthz", methods: get(s.healthz), urgent: true},
-		"/readyz":     {name: "readyz", methods: get(s.readyz), urgent: true},
-		"/metrics":    {name: "metrics", methods: get(metrics.ServeHTTP)},
-		"/v1/sync":    {name: "sync", methods: map[string]http.HandlerFunc{http.MethodPost: s.sync}, guarded: true},
-		"/v1/observe": {name: "observe", methods: map[string]http.HandlerFunc{http.MethodPost: s.observe}, guarded: true, overloaded: new(ObserveOverloaded)},
-		"/v1/bind":    {name: "bind", methods: map[string]http.HandlerFunc{http.MethodPost: s.bind}, guarded: true, overloaded: new(BindOverloaded)},
-		workersPath:   {name: "workers", methods: get(s.workers), guarded: true},
+		"/":             {name: "status", methods: get(s.statusPage), guarded: true},
+		"/healthz":      {name: "healthz", methods: get(s.healthz), urgent: true},
+		"/readyz":       {name: "readyz", methods: get(s.readyz), urgent: true},
+		"/metrics":      {name: "metrics", methods: get(metrics.ServeHTTP)},
+		"/v1/sync":      {name: "sync", methods: map[string]http.HandlerFunc{http.MethodPost: s.sync}, guarded: true},
+		"/v1/observe":   {name: "observe", methods: map[string]http.HandlerFunc{http.MethodPost: s.observe}, guarded: true, overloaded: new(ObserveOverloaded)},
+		"/v1/bind":      {name: "bind", methods: map[string]http.HandlerFunc{http.MethodPost: s.bind}, guarded: true, overloaded: new(BindOverloaded)},
+		callstream.Path: {name: "calls", methods: map[string]http.HandlerFunc{http.MethodPost: s.stream}, guarded: true, urgent: true, grpc: true},
+		workersPath:     {name: "workers", methods: get(s.workers), guarded: true},
 	}
 	s.addManagement(table)
 	s.addIndex(table)
@@ -56,7 +62,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if rt != nil {
 		name = rt.name
 	}
-	defer func() { s.meter.Request(name, rec.status, time.Since(began)) }()
+	defer func() {
+		if !rec.stream {
+			s.meter.Request(name, rec.status, time.Since(began))
+		}
+	}()
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if handler := s.admit(w, r, rt); handler != nil {
 		s.withSlot(w, r, rt, handler)
@@ -77,8 +87,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, rt *route) http.H
 		fail(w, http.StatusNotFound, "not_found", "no such path; see / for what there is")
 		return nil
 	case rt.guarded && !s.authorized(r):
-		w.Header().Set("WWW-Authenticate", "Bearer")
-		fail(w, http.StatusUnauthorized, "unauthorized", "the request carries no valid token; send Authorization: Bearer <token>")
+		unauthorized(w, r, rt)
 		return nil
 	}
 	handler := rt.methods[r.Method]
@@ -94,6 +103,16 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, rt *route) http.H
 	return handler
 }
 
+func unauthorized(w http.ResponseWriter, r *http.Request, rt *route) {
+	if rt.grpc && callstream.Speaks(r) == nil {
+		callstream.Refuse(w, codes.Unauthenticated, "the stream carries no valid token; send it in the initial metadata, authorization: Bearer <token>")
+		counted(w, http.StatusUnauthorized)
+		return
+	}
+	w.Header().Set("WWW-Authenticate", "Bearer")
+	fail(w, http.StatusUnauthorized, "unauthorized", "the request carries no valid token; send Authorization: Bearer <token>")
+}
+
 // withSlot runs the handler in one of the server's slots and refuses at once
 // when all are taken.
 func (s *Server) withSlot(w http.ResponseWriter, r *http.Request, rt *route, handler http.HandlerFunc) {
@@ -101,17 +120,28 @@ func (s *Server) withSlot(w http.ResponseWriter, r *http.Request, rt *route, han
 		handler(w, r)
 		return
 	}
-	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
-		handler(w, r)
-	default:
+	if !s.enter() {
 		if rt.overloaded != nil {
 			s.meter.Count(*rt.overloaded, 1)
 		}
-		unavailable(w, "overloaded", "too many requests at once; try again")
+		unavailable(w, overloaded, "too many requests at once; try again")
+		return
+	}
+	defer s.leave()
+	handler(w, r)
+}
+
+// enter takes a slot if one is free; leave gives it back.
+func (s *Server) enter() bool {
+	select {
+	case s.slots <- struct{}{}:
+		return true
+	default:
+		return false
 	}
 }
+
+func (s *Server) leave() { <-s.slots }
 
 // authorized reports whether the caller may read: who may change the fleet may too.
 func (s *Server) authorized(r *http.Request) bool {
@@ -140,11 +170,19 @@ func (t *token) matches(r *http.Request) bool {
 type recorder struct {
 	http.ResponseWriter
 	status int
+	stream bool // of calls: its handler counts it
 }
 
 func (r *recorder) WriteHeader(status int) {
 	r.status = status
 	r.ResponseWriter.WriteHeader(status)
+}
+
+// counted notes another status for the meter than HTTP shows: gRPC refuses with 200.
+func counted(w http.ResponseWriter, status int) {
+	if rec, ok := w.(*recorder); ok {
+		rec.status = status
+	}
 }
 
 // Unwrap lets http.ResponseController reach the connection.

@@ -16,18 +16,11 @@ import (
 	"github.com/pointsman/pointsman/core/wire"
 	"github.com/pointsman/pointsman/statesvc/affinity"
 	"github.com/pointsman/pointsman/statesvc/board"
+	"github.com/pointsman/pointsman/statesvc/callstream"
 	"github.com/pointsman/pointsman/statesvc/config"
 	"github.com/pointsman/pointsman/statesvc/fleet"
 	"github.com/pointsman/pointsman/statesvc/history"
 	"github.com/pointsman/pointsman/statesvc/netlimit"
-)
-
-// Spans that bound a slow client.
-const (
-	readHeaderTimeout = 5 * time.Second
-	readTimeout       = 15 * time.Second
-	writeTimeout      = 15 * time.Second
-	idleTimeout       = 2 * time.Minute
 )
 
 // Board answers syncs. *board.Board is one.
@@ -46,10 +39,15 @@ type Fleet interface {
 	Sources() []fleet.SourceStatus
 }
 
-// Meter counts requests by the route that served them, and what became of calls.
+// Meter counts requests, and the calls of streams as requests, by the route that serves
+// them, and what became of calls.
 type Meter interface {
 	Request(route string, status int, took time.Duration)
 	Count(o Outcome, n int)
+	// Opened and Ended count the streams of calls, the latter with the status of HTTP that
+	// the end of the stream is most like.
+	Opened()
+	Ended(status int)
 }
 
 // Options are a Server's facts. TLS is nil for plain HTTP and Prompts where nothing
@@ -91,6 +89,7 @@ type Server struct {
 	routes   map[string]*route
 	worker   *route // of one worker, below /v1/workers; nil when workers cannot be changed
 	draining atomic.Bool
+	streams  *callstream.Server
 	http     *http.Server
 }
 
@@ -109,22 +108,14 @@ func New(o Options) *Server {
 	s.registry = o.Registry
 	s.prompts.running.Most = o.Config.Limits.MaxConcurrent
 	s.routes = s.table(o.Metrics)
-	s.http = &http.Server{
-		Handler:           s,
-		TLSConfig:         o.TLS,
-		MaxHeaderBytes:    o.Config.Limits.MaxHeaderBytes,
-		ReadHeaderTimeout: readHeaderTimeout,
-		ReadTimeout:       readTimeout,
-		WriteTimeout:      writeTimeout,
-		IdleTimeout:       idleTimeout,
-		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
-	}
+	s.streams = s.newStreams()
+	s.http = newHTTP(&o, s)
 	return s
 }
 
 // Serve answers on the listener until Stop. It returns nil after a stop.
 func (s *Server) Serve(listener net.Listener) error {
-	listener = netlimit.Listener(listener, s.limits.MaxConnections)
+	listener = prompted{netlimit.Listener(listener, s.limits.MaxConnections)}
 	var err error
 	if s.http.TLSConfig != nil {
 		err = s.http.ServeTLS(listener, "", "")
@@ -138,9 +129,10 @@ func (s *Server) Serve(listener net.Listener) error {
 }
 
 // Drain makes /readyz answer 503 and asks clients to open no more requests on
-// their connections. Requests are still answered.
+// their connections. Requests are still answered; streams end after what came over them.
 func (s *Server) Drain() {
 	s.draining.Store(true)
+	s.streams.Drain()
 	s.http.SetKeepAlivesEnabled(false)
 }
 
@@ -148,6 +140,7 @@ func (s *Server) Drain() {
 // cuts them.
 func (s *Server) Stop(ctx context.Context) error {
 	s.draining.Store(true)
+	s.streams.Drain()
 	defer s.prompts.running.Close()
 	if err := s.http.Shutdown(ctx); err != nil {
 		return errors.Join(err, s.http.Close())

@@ -33,7 +33,7 @@ func (s *Server) sync(w http.ResponseWriter, r *http.Request) {
 	}
 	message, err := s.decode(body, inJSON)
 	if err != nil {
-		fail(w, http.StatusBadRequest, "bad_request", err.Error())
+		fail(w, http.StatusBadRequest, badRequest, err.Error())
 		return
 	}
 	if !closed(s.fleet.Ready()) {
@@ -112,8 +112,10 @@ func (s *Server) mediaType(w http.ResponseWriter, r *http.Request) (inJSON, ok b
 // body reads the whole body within its limit in bytes, or answers why not.
 func (s *Server) body(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, bool) {
 	tooLarge := func() {
-		w.Header().Set("Connection", "close")
-		fail(w, http.StatusRequestEntityTooLarge, "payload_too_large", fmt.Sprintf("the body is larger than %d bytes", limit))
+		if r.ProtoMajor == 1 { // over HTTP/2 only the rest of the body is given up
+			w.Header().Set("Connection", "close")
+		}
+		fail(w, http.StatusRequestEntityTooLarge, payloadTooLarge, fmt.Sprintf("the body is larger than %d bytes", limit))
 	}
 	if r.ContentLength > limit {
 		tooLarge()
@@ -126,7 +128,7 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request, limit int64) ([]by
 		tooLarge()
 		return nil, false
 	case err != nil:
-		fail(w, http.StatusBadRequest, "bad_request", "the body ended early")
+		fail(w, http.StatusBadRequest, badRequest, "the body ended early")
 		return nil, false
 	}
 	return body, true

@@ -42,6 +42,7 @@ type Telemetry struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
+	streams  prometheus.Gauge
 	outcomes map[server.Outcome]prometheus.Counter
 }
 
@@ -51,20 +52,24 @@ func New(version string, b Board, f Fleet, a Bindings) (*Telemetry, error) {
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: namespace, Name: "http_requests_total",
-			Help: "HTTP requests by route and status.",
+			Help: "HTTP requests by route and status; calls of streams count as requests of observe and bind, and streams that have ended as requests of calls.",
 		}, []string{"route", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: namespace, Name: "http_request_duration_seconds",
-			Help:    "Time to answer HTTP requests by route.",
+			Help:    "Time to answer HTTP requests and calls of streams by route.",
 			Buckets: []float64{.0001, .0003, .001, .003, .01, .03, .1, .3, 1},
 		}, []string{"route"}),
+		streams: prometheus.NewGauge(prometheus.GaugeOpts{
+			Namespace: namespace, Name: "call_streams",
+			Help: "Streams of calls that are open: one for each filter context that has call_stream set and was used.",
+		}),
 		outcomes: map[server.Outcome]prometheus.Counter{},
 	}
 	if err := t.registerOutcomes(); err != nil {
 		return nil, err
 	}
 	for _, c := range []prometheus.Collector{
-		t.requests, t.seconds, newCollector(version, b, f, a),
+		t.requests, t.seconds, t.streams, newCollector(version, b, f, a),
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	} {
@@ -94,7 +99,16 @@ func (t *Telemetry) Handler() http.Handler {
 	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{Registry: t.registry})
 }
 
-// Request counts one HTTP request.
+// Opened counts a stream of calls as open.
+func (t *Telemetry) Opened() { t.streams.Inc() }
+
+// Ended counts a stream of calls as ended. How long it was open is no time to answer.
+func (t *Telemetry) Ended(status int) {
+	t.streams.Dec()
+	t.requests.WithLabelValues("calls", strconv.Itoa(status)).Inc()
+}
+
+// Request counts one HTTP request or one call of a stream.
 func (t *Telemetry) Request(route string, status int, took time.Duration) {
 	t.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
 	t.seconds.WithLabelValues(route).Observe(took.Seconds())

@@ -61,6 +61,7 @@ pointsman_state_binds_total{outcome="overloaded"} 0
 pointsman_state_binds_total{outcome="refused"} 0
 pointsman_state_binds_total{outcome="unavailable"} 0
 pointsman_state_build_info{version="v1"} 1
+pointsman_state_call_streams 1
 pointsman_state_contexts 11
 pointsman_state_contexts_expired_total 13
 pointsman_state_engine_calls_total{purpose="describe",result="bad"} 7
@@ -94,6 +95,8 @@ pointsman_state_proposals_total{outcome="unavailable"} 0
 pointsman_state_proposals_total{outcome="unknown_worker"} 0
 pointsman_state_proposals_total{outcome="won"} 0
 pointsman_state_snapshot_version 10
+pointsman_state_streamed_calls_total{outcome="overloaded"} 0
+pointsman_state_streamed_calls_total{outcome="taken"} 0
 pointsman_state_sync_replies_total{kind="delta"} 20
 pointsman_state_sync_replies_total{kind="full"} 19
 pointsman_state_syncs_total{result="applied"} 14
@@ -128,7 +131,19 @@ func measured(t *testing.T) *telemetry.Telemetry {
 	require.NoError(t, m.AddRemote(remote{}))
 	require.NoError(t, m.AddServing(answers{}))
 	m.Request("sync", 200, 2*time.Millisecond)
+	m.Opened()
 	return m
+}
+
+// A stream is a request once it has ended, and takes no part in the time to answer.
+func TestTelemetry_streams(t *testing.T) {
+	m := measured(t)
+	m.Ended(413)
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	require.Contains(t, w.Body.String(), "pointsman_state_call_streams 0\n")
+	require.Contains(t, w.Body.String(), `pointsman_state_http_requests_total{route="calls",status="413"} 1`)
+	require.NotContains(t, w.Body.String(), `duration_seconds_count{route="calls"}`)
 }
 
 // The names are a contract with dashboards: a change shows here. waiting of a

@@ -38,6 +38,8 @@ type Options struct {
 	SampleTimeout time.Duration
 	// MaxBody is the largest body that is tokenized; 8 MiB if zero.
 	MaxBody int
+	// Turns are those of all models of the process; the model has its own if nil.
+	Turns *Turns
 }
 
 // Model tells the tokens of one model's requests.
@@ -64,6 +66,9 @@ func New(opts Options) *Model {
 	}
 	if opts.MaxBody == 0 {
 		opts.MaxBody = 8 << 20
+	}
+	if opts.Turns == nil {
+		opts.Turns = NewTurns()
 	}
 	m := &Model{opts: opts, sample: make(chan struct{}, 1)}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
@@ -95,6 +100,11 @@ func (m *Model) tokens(ctx context.Context, dialect chat.Dialect, body string) (
 		facts := chat.Facts{Bytes: uint64(len(body))}
 		return estimate(&facts, ReasonTooLarge), nil
 	}
+	leave, ok := m.opts.Turns.take(ctx, len(body))
+	if !ok {
+		return estimate(&chat.Facts{Bytes: uint64(len(body))}, ReasonDeadline), nil
+	}
+	defer leave()
 	p, err := prompt.Read(dialect, body)
 	var t Tokens
 	switch {

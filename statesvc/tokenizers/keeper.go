@@ -44,6 +44,7 @@ type Options struct {
 type Keeper struct {
 	opts   Options
 	http   *http.Client
+	turns  *tokenize.Turns
 	roster roster
 
 	looking sync.Mutex
@@ -68,7 +69,7 @@ type model struct {
 // New opens the folders of the configuration. The error is a config.Problems that
 // names every one that cannot be used.
 func New(opts Options) (*Keeper, error) {
-	k := &Keeper{opts: opts, models: map[string]*model{}, stop: func() {}, http: &http.Client{
+	k := &Keeper{opts: opts, models: map[string]*model{}, turns: tokenize.NewTurns(), stop: func() {}, http: &http.Client{
 		Transport:     &http.Transport{MaxIdleConnsPerHost: 8, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: 64 << 10},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -111,7 +112,7 @@ func open(m *config.ModelTokenizer, cacheBytes int64) (*tokenize.Local, error) {
 }
 
 func (k *Keeper) add(name string, c *config.ModelTokenizer) error {
-	options := tokenize.Options{Name: name, Trust: c.Trust, SampleEvery: k.opts.Config.SampleEvery}
+	options := tokenize.Options{Name: name, Turns: k.turns, Trust: c.Trust, SampleEvery: k.opts.Config.SampleEvery}
 	if options.SampleEvery == 0 {
 		options.SampleEvery = -1
 	}

@@ -2032,6 +2032,151 @@ func (x *BindReply) GetBindings() []*Binding {
 	return nil
 }
 
+// Call is one call of a stream. One without any of observe and bind is a greeting: its
+// reply says that the service is there.
+type Call struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the call within the stream, chosen by the context.
+	Number  uint32          `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Observe *ObserveRequest `protobuf:"bytes,2,opt,name=observe,proto3" json:"observe,omitempty"`
+	Bind    *BindRequest    `protobuf:"bytes,3,opt,name=bind,proto3" json:"bind,omitempty"`
+	// With observe: the client's body, empty when nothing asked for needs it.
+	Body          []byte `protobuf:"bytes,4,opt,name=body,proto3" json:"body,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Call) Reset() {
+	*x = Call{}
+	mi := &file_pointsman_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Call) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Call) ProtoMessage() {}
+
+func (x *Call) ProtoReflect() protoreflect.Message {
+	mi := &file_pointsman_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Call.ProtoReflect.Descriptor instead.
+func (*Call) Descriptor() ([]byte, []int) {
+	return file_pointsman_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Call) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Call) GetObserve() *ObserveRequest {
+	if x != nil {
+		return x.Observe
+	}
+	return nil
+}
+
+func (x *Call) GetBind() *BindRequest {
+	if x != nil {
+		return x.Bind
+	}
+	return nil
+}
+
+func (x *Call) GetBody() []byte {
+	if x != nil {
+		return x.Body
+	}
+	return nil
+}
+
+// CallReply answers a call.
+type CallReply struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Number uint32                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// For an observe that was taken.
+	Observed *ObserveReply `protobuf:"bytes,2,opt,name=observed,proto3" json:"observed,omitempty"`
+	// For a bind that was taken.
+	Bound *BindReply `protobuf:"bytes,3,opt,name=bound,proto3" json:"bound,omitempty"`
+	// Why the call was not taken; empty when it was. POST answers with the same code, in
+	// its error envelope.
+	Refused       string `protobuf:"bytes,4,opt,name=refused,proto3" json:"refused,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallReply) Reset() {
+	*x = CallReply{}
+	mi := &file_pointsman_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallReply) ProtoMessage() {}
+
+func (x *CallReply) ProtoReflect() protoreflect.Message {
+	mi := &file_pointsman_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallReply.ProtoReflect.Descriptor instead.
+func (*CallReply) Descriptor() ([]byte, []int) {
+	return file_pointsman_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *CallReply) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *CallReply) GetObserved() *ObserveReply {
+	if x != nil {
+		return x.Observed
+	}
+	return nil
+}
+
+func (x *CallReply) GetBound() *BindReply {
+	if x != nil {
+		return x.Bound
+	}
+	return nil
+}
+
+func (x *CallReply) GetRefused() string {
+	if x != nil {
+		return x.Refused
+	}
+	return ""
+}
+
 var File_pointsman_proto protoreflect.FileDescriptor
 
 const file_pointsman_proto_rawDesc = "" +
@@ -2214,7 +2359,17 @@ const file_pointsman_proto_rawDesc = "" +
 	"\x04seen\x18\x03 \x01(\tR\x04seen\x12\x1b\n" +
 	"\tidle_secs\x18\x04 \x01(\rR\bidleSecs\">\n" +
 	"\tBindReply\x121\n" +
-	"\bbindings\x18\x01 \x03(\v2\x15.pointsman.v1.BindingR\bbindings*M\n" +
+	"\bbindings\x18\x01 \x03(\v2\x15.pointsman.v1.BindingR\bbindings\"\x99\x01\n" +
+	"\x04Call\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\rR\x06number\x126\n" +
+	"\aobserve\x18\x02 \x01(\v2\x1c.pointsman.v1.ObserveRequestR\aobserve\x12-\n" +
+	"\x04bind\x18\x03 \x01(\v2\x19.pointsman.v1.BindRequestR\x04bind\x12\x12\n" +
+	"\x04body\x18\x04 \x01(\fR\x04body\"\xa4\x01\n" +
+	"\tCallReply\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\rR\x06number\x126\n" +
+	"\bobserved\x18\x02 \x01(\v2\x1a.pointsman.v1.ObserveReplyR\bobserved\x12-\n" +
+	"\x05bound\x18\x03 \x01(\v2\x17.pointsman.v1.BindReplyR\x05bound\x12\x18\n" +
+	"\arefused\x18\x04 \x01(\tR\arefused*M\n" +
 	"\x05Stage\x12\x0e\n" +
 	"\n" +
 	"STAGE_NONE\x10\x00\x12\x0f\n" +
@@ -2249,7 +2404,9 @@ const file_pointsman_proto_rawDesc = "" +
 	"\vLOOKUP_MISS\x10\x01\x12\x0e\n" +
 	"\n" +
 	"LOOKUP_HIT\x10\x02\x12\x12\n" +
-	"\x0eLOOKUP_INVALID\x10\x03B0Z.github.com/pointsman/pointsman/statesvc/wirepbb\x06proto3"
+	"\x0eLOOKUP_INVALID\x10\x032A\n" +
+	"\x05State\x128\n" +
+	"\x05Calls\x12\x12.pointsman.v1.Call\x1a\x17.pointsman.v1.CallReply(\x010\x01B0Z.github.com/pointsman/pointsman/statesvc/wirepbb\x06proto3"
 
 var (
 	file_pointsman_proto_rawDescOnce sync.Once
@@ -2264,7 +2421,7 @@ func file_pointsman_proto_rawDescGZIP() []byte {
 }
 
 var file_pointsman_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_pointsman_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_pointsman_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_pointsman_proto_goTypes = []any{
 	(Stage)(0),             // 0: pointsman.v1.Stage
 	(KeyKind)(0),           // 1: pointsman.v1.KeyKind
@@ -2291,6 +2448,8 @@ var file_pointsman_proto_goTypes = []any{
 	(*BindRequest)(nil),    // 22: pointsman.v1.BindRequest
 	(*Proposal)(nil),       // 23: pointsman.v1.Proposal
 	(*BindReply)(nil),      // 24: pointsman.v1.BindReply
+	(*Call)(nil),           // 25: pointsman.v1.Call
+	(*CallReply)(nil),      // 26: pointsman.v1.CallReply
 }
 var file_pointsman_proto_depIdxs = []int32{
 	8,  // 0: pointsman.v1.SyncRequest.workers:type_name -> pointsman.v1.WorkerGauge
@@ -2316,11 +2475,17 @@ var file_pointsman_proto_depIdxs = []int32{
 	23, // 20: pointsman.v1.BindRequest.proposals:type_name -> pointsman.v1.Proposal
 	14, // 21: pointsman.v1.Proposal.scope:type_name -> pointsman.v1.Scope
 	15, // 22: pointsman.v1.BindReply.bindings:type_name -> pointsman.v1.Binding
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	17, // 23: pointsman.v1.Call.observe:type_name -> pointsman.v1.ObserveRequest
+	22, // 24: pointsman.v1.Call.bind:type_name -> pointsman.v1.BindRequest
+	18, // 25: pointsman.v1.CallReply.observed:type_name -> pointsman.v1.ObserveReply
+	24, // 26: pointsman.v1.CallReply.bound:type_name -> pointsman.v1.BindReply
+	25, // 27: pointsman.v1.State.Calls:input_type -> pointsman.v1.Call
+	26, // 28: pointsman.v1.State.Calls:output_type -> pointsman.v1.CallReply
+	28, // [28:29] is the sub-list for method output_type
+	27, // [27:28] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_pointsman_proto_init() }
@@ -2342,9 +2507,9 @@ func file_pointsman_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pointsman_proto_rawDesc), len(file_pointsman_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   20,
+			NumMessages:   22,
 			NumExtensions: 0,
-			NumServices:   0,
+			NumServices:   1,
 		},
 		GoTypes:           file_pointsman_proto_goTypes,
 		DependencyIndexes: file_pointsman_proto_depIdxs,

@@ -17,6 +17,7 @@ type EnvoyOptions struct {
 	Policy      string // of the filter; empty is an Envoy without the filter
 	Source      string // of cache_aware
 	Settings    string // further members of the policy, as JSON: "name": value, ...
+	CallStream  bool   // calls go to the state service on a stream
 	Concurrency int    // worker threads; 0 is 1
 	Filter      string // module; empty is Parts.Filter
 	// KeepCluster leaves the engines' cluster of an Envoy without the filter as
@@ -78,8 +79,8 @@ func filterConfig(o EnvoyOptions) []byte {
 	if o.Settings != "" {
 		policy += "," + o.Settings
 	}
-	return fmt.Appendf(nil, `{"version":1,"proxy":"bench","endpoint_mode":"override_host","state":{"cluster":"pointsman_state"},`+
-		`"models":{%q:{"buckets":[{"id":"all","groups":{"plain":{"policy":{%s}}}}]}}}`, engine.Model, policy)
+	return fmt.Appendf(nil, `{"version":1,"proxy":"bench","endpoint_mode":"override_host","state":{"cluster":"pointsman_state","call_stream":%t},`+
+		`"models":{%q:{"buckets":[{"id":"all","groups":{"plain":{"policy":{%s}}}}]}}}`, o.CallStream, engine.Model, policy)
 }
 
 // serves sends one chat.

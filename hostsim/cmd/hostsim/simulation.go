@@ -105,3 +105,5 @@ type noMeter struct{}
 
 func (noMeter) Request(string, int, time.Duration) {}
 func (noMeter) Count(server.Outcome, int)          {}
+func (noMeter) Opened()                            {}
+func (noMeter) Ended(int)                          {}

@@ -17,6 +17,12 @@ const (
 	maxMerges = 1 << 21
 	maxAdded  = 1 << 14
 	maxID     = 1 << 22
+	// maxAddedBytes bounds the text of all added tokens, each byte of which is a node of a
+	// trie; 16,384 names of twenty bytes are a third of it.
+	maxAddedBytes = 1 << 20
+	// maxStage bounds the JSON of each of normalizer, pre_tokenizer and post_processor;
+	// those in use have a few KB. Decoded, an empty stage of three bytes has 160.
+	maxStage = 256 << 10
 )
 
 // file is a tokenizer.json. Truncation and padding do not reach a router: engines set
@@ -25,7 +31,7 @@ type file struct {
 	Normalizer    json.RawMessage `json:"normalizer"`
 	PreTokenizer  json.RawMessage `json:"pre_tokenizer"`
 	PostProcessor json.RawMessage `json:"post_processor"`
-	AddedTokens   []addedToken    `json:"added_tokens"`
+	AddedTokens   addedTokens     `json:"added_tokens"`
 	Model         model           `json:"model"`
 }
 
@@ -63,7 +69,7 @@ func Load(r io.Reader) (*Tokenizer, error) {
 	}
 	var f file
 	if err := json.Unmarshal(data, &f); err != nil {
-		return nil, &LoadError{[]string{fmt.Sprintf("it is not the JSON of a tokenizer: %v", jsonwords.Of(err))}}
+		return nil, &LoadError{[]string{fmt.Sprintf("it is not the JSON of a tokenizer: %.300s", jsonwords.Of(err).Error())}}
 	}
 	l := &loader{file: &f, alphabet: newAlphabet(), t: &Tokenizer{raw: newAdded(), plain: newAdded()}}
 	l.kinds()
@@ -94,7 +100,7 @@ type loader struct {
 func (l *loader) kinds() {
 	m := &l.Model
 	if m.Type != "BPE" {
-		l.add("model.type is %q, only BPE is done", m.Type)
+		l.add("model.type is %.60q, only BPE is done", m.Type)
 	}
 	if m.Dropout != nil && *m.Dropout != 0 {
 		l.add("model.dropout is set: it makes tokens random")
@@ -109,10 +115,10 @@ func (l *loader) kinds() {
 		l.add("model.fuse_unk is set: the vocabulary is not byte-level")
 	}
 	if p := m.ContinuingSubwordPrefix; p != nil && *p != "" {
-		l.add("model.continuing_subword_prefix is %q, only none is done", *p)
+		l.add("model.continuing_subword_prefix is %.60q, only none is done", *p)
 	}
 	if s := m.EndOfWordSuffix; s != nil && *s != "" {
-		l.add("model.end_of_word_suffix is %q, only none is done", *s)
+		l.add("model.end_of_word_suffix is %.60q, only none is done", *s)
 	}
 }
 
@@ -165,8 +171,12 @@ func (l *loader) merges() {
 }
 
 func (l *loader) added() {
-	if len(l.AddedTokens) > maxAdded {
-		l.add("added_tokens has %d entries, at most %d are taken", len(l.AddedTokens), maxAdded)
+	total := 0
+	for _, a := range l.AddedTokens {
+		total += len(a.Content)
+	}
+	if total > maxAddedBytes {
+		l.add("added_tokens have %d bytes of text, at most %d are taken", total, maxAddedBytes)
 		return
 	}
 	ids := make(map[int]string, len(l.AddedTokens))

@@ -102,11 +102,14 @@ func TestBrokenFilesAreRefused(t *testing.T) {
 
 func TestBoundsOfFiles(t *testing.T) {
 	tests := map[string]string{
-		"at most 16384 are taken": `{"added_tokens":[{"id":1}` + strings.Repeat(`,{"id":1}`, 1<<14) + `]}`,
+		"more than 16384 entries": `{"added_tokens":[{"id":1}` + strings.Repeat(`,{"id":1}`, 1<<14) + `]}`,
 		"is no number":            `{"model":{"vocab":{"a":"b"}}}`,
 		"is no pair":              `{"model":{"merges":[["a","b","c"]]}}`,
 		"is no object":            `{"model":{"vocab":[]}}`,
 		"are no list":             `{"model":{"merges":{}}}`,
+		"added_tokens: content":   `{"added_tokens":[{"content":7}]}`,
+		"bytes of text, at most":  `{"added_tokens":[{"id":1,"content":"` + strings.Repeat("x", 1<<20+1) + `"}]}`,
+		"bytes, at most 262144":   `{"post_processor":{"type":"` + strings.Repeat("x", 256<<10) + `"}}`,
 		"cannot be read":          `{"pre_tokenizer":7}`,
 		"stages, at most 32":      `{"normalizer":{"type":"Sequence","normalizers":[{}` + strings.Repeat(",{}", 40) + `]}}`,
 	}

@@ -49,9 +49,13 @@ func (l *loader) stages(name string, raw json.RawMessage) []stage {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
+	if len(raw) > maxStage {
+		l.add("%s has %d bytes, at most %d are taken", name, len(raw), maxStage)
+		return nil
+	}
 	var s stage
 	if err := json.Unmarshal(raw, &s); err != nil {
-		l.add("%s cannot be read: %v", name, jsonwords.Of(err))
+		l.add("%s cannot be read: %.300s", name, jsonwords.Of(err).Error())
 		return nil
 	}
 	if s.Type != "Sequence" {
@@ -68,7 +72,7 @@ func (l *loader) stages(name string, raw json.RawMessage) []stage {
 func (l *loader) normalizer() {
 	for _, s := range l.stages("normalizer", l.Normalizer) {
 		if s.Type != "NFC" {
-			l.add("normalizer %q is not done, only NFC", s.Type)
+			l.add("normalizer %.60q is not done, only NFC", s.Type)
 			continue
 		}
 		l.t.nfc = true
@@ -93,7 +97,7 @@ func (l *loader) preTokenizer() {
 				l.add("pre_tokenizer: ByteLevel with add_prefix_space or use_regex is not done")
 			}
 		default:
-			l.add("pre_tokenizer %q is not done here, only splits followed by ByteLevel", s.Type)
+			l.add("pre_tokenizer %.60q is not done here, only splits followed by ByteLevel", s.Type)
 		}
 	}
 	if len(stages) == 0 {
@@ -113,7 +117,7 @@ func (l *loader) postProcessor() {
 		case "TemplateProcessing":
 			l.template(s)
 		default:
-			l.add("post_processor %q is not done", s.Type)
+			l.add("post_processor %.60q is not done", s.Type)
 		}
 	}
 }

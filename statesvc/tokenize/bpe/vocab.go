@@ -1,18 +1,24 @@
 package bpe
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/pointsman/pointsman/statesvc/jsonwords"
 )
 
-// vocab and merges are most of a file. They are flat, and read in one pass each.
+// vocab and merges are most of a file. They are flat, and read in one pass each. All of
+// these are counted while they are read, or before: what an entry takes here is many times
+// what it takes in the file.
 type (
-	vocab  map[string]int
-	merges []merge
+	vocab       map[string]int
+	merges      []merge
+	addedTokens []addedToken
 )
 
 // merge is a pair, written as a list of two or as two words.
@@ -39,6 +45,24 @@ func (v *vocab) UnmarshalJSON(data []byte) error {
 	})
 	*v = out
 	return err
+}
+
+// UnmarshalJSON reads a list that is not too long; data is valid JSON.
+func (a *addedTokens) UnmarshalJSON(data []byte) error {
+	n := 0
+	gjson.ParseBytes(data).ForEach(func(_, _ gjson.Result) bool {
+		n++
+		return n <= maxAdded
+	})
+	if n > maxAdded {
+		return fmt.Errorf("added_tokens has more than %d entries", maxAdded)
+	}
+	var out []addedToken
+	if err := json.Unmarshal(data, &out); err != nil {
+		return fmt.Errorf("added_tokens: %w", jsonwords.Of(err))
+	}
+	*a = out
+	return nil
 }
 
 // UnmarshalJSON reads a list of merges in either writing; data is valid JSON.

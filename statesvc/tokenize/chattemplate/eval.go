@@ -77,7 +77,7 @@ func (r *renderer) all(es []expr, s *scope) ([]Value, error) {
 }
 
 func (r *renderer) dict(e *dictOf, s *scope) (Value, error) {
-	if err := r.charge(64 * len(e.keys)); err != nil {
+	if err := r.charge(dictBytes(len(e.keys))); err != nil {
 		return nil, err
 	}
 	d := NewDict()

@@ -83,8 +83,15 @@ func params(filter string, args []Value, named *Dict, names ...string) (map[stri
 	return given, nil
 }
 
+// namedArgs gives the values that have names. A mapping of them is what namespace and dict
+// make, so it counts like one.
 func (r *renderer) namedArgs(named []namedArg, s *scope) (*Dict, error) {
 	d := NewDict()
+	if len(named) > 0 {
+		if err := r.charge(dictBytes(len(named))); err != nil {
+			return nil, err
+		}
+	}
 	for _, n := range named {
 		v, err := r.eval(n.value, s)
 		if err != nil {

@@ -44,6 +44,9 @@ func (r *renderer) call(e *call, s *scope) (Value, error) {
 		if len(args) > 0 {
 			return nil, unsupported("%s() with a value without a name", e.function)
 		}
+		if err := r.charge(dictBytes(0)); err != nil {
+			return nil, err
+		}
 		if e.function == "namespace" {
 			return namespace{named}, nil
 		}

@@ -32,6 +32,9 @@ type Dict struct {
 // NewDict makes an empty mapping.
 func NewDict() *Dict { return &Dict{values: map[string]Value{}} }
 
+// dictBytes is what a mapping of n members counts as among the bytes that a rendering makes.
+func dictBytes(n int) int { return 64 * (1 + n) }
+
 // Set adds or replaces a member. A replaced one keeps its place.
 func (d *Dict) Set(key string, v Value) {
 	if _, ok := d.values[key]; !ok {

@@ -13,9 +13,10 @@ type (
 )
 
 const (
-	bufferRequestBody  buffer = 0
-	bufferCallBody     buffer = 4
-	bufferPluginConfig buffer = 7
+	bufferRequestBody   buffer = 0
+	bufferCallBody      buffer = 4
+	bufferStreamMessage buffer = 5
+	bufferPluginConfig  buffer = 7
 
 	headersRequest  headerMap = 0
 	headersResponse headerMap = 2
@@ -178,6 +179,26 @@ func Call(cluster string, headers, body []byte, timeoutMillis uint32) (call uint
 	status := proxyHTTPCall(cluster, text(headers), text(body), noTrailers, timeoutMillis, unsafe.Pointer(&out.number))
 	return out.number, status.err()
 }
+
+// OpenStream opens a gRPC stream with metadata in the host's form. Its messages come to
+// the plugin that is the effective context, and only that one may send on it. The host
+// may close it before this returns.
+func OpenStream(service []byte, name, method string, metadata []byte) (stream uint32, err error) {
+	status := proxyGRPCStream(text(service), name, method, text(metadata), unsafe.Pointer(&out.number))
+	return out.number, status.err()
+}
+
+// Send sends a message on a stream. The host may close the stream within that.
+func Send(stream uint32, message []byte) error {
+	const more = 0
+	return proxyGRPCSend(stream, text(message), more).err()
+}
+
+// CancelStream ends a stream; nothing more comes of it.
+func CancelStream(stream uint32) error { return proxyGRPCCancel(stream).err() }
+
+// StreamMessage reads the message that has come. It is valid until the callback returns.
+func StreamMessage(size int) ([]byte, error) { return readBuffer(bufferStreamMessage, 0, size, nil) }
 
 // SharedData reads what some plugin of the process has put under a key. It is
 // valid until the callback returns.

@@ -20,6 +20,12 @@ type Plugin interface {
 	// CallDone brings the answer to a call the plugin made. No headers mean that
 	// there is none.
 	CallDone(call uint32, headers, bodySize int)
+	// StreamMessage brings a message of a gRPC stream that the plugin opened.
+	StreamMessage(stream uint32, size int)
+	// StreamClosed says that the host has closed a stream; within is set when it does so
+	// inside of a host call that another callback makes. Numbers of gRPC statuses are
+	// those of gRPC.
+	StreamClosed(stream, status uint32, within bool)
 }
 
 // Stream is one HTTP stream. Done comes once, whatever ended the stream; Delete
@@ -92,6 +98,18 @@ func (v *vm) tick(id uint32) {
 func (v *vm) callDone(id, call uint32, headers, bodySize int) {
 	if p := v.plugins[id]; p != nil {
 		p.CallDone(call, headers, bodySize)
+	}
+}
+
+func (v *vm) streamMessage(id, stream uint32, size int) {
+	if p := v.plugins[id]; p != nil {
+		p.StreamMessage(stream, size)
+	}
+}
+
+func (v *vm) streamClosed(id, stream, status uint32) {
+	if p := v.plugins[id]; p != nil {
+		p.StreamClosed(stream, status, v.depth > 1)
 	}
 }
 

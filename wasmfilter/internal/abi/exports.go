@@ -47,6 +47,20 @@ func proxyOnHTTPCallResponse(plugin, call, headers, bodySize, _ uint32) {
 	current.leave()
 }
 
+//go:wasmexport proxy_on_grpc_receive
+func proxyOnGRPCReceive(plugin, stream, size uint32) {
+	current.enter()
+	current.streamMessage(plugin, stream, int(size))
+	current.leave()
+}
+
+//go:wasmexport proxy_on_grpc_close
+func proxyOnGRPCClose(plugin, stream, status uint32) {
+	current.enter()
+	current.streamClosed(plugin, stream, status)
+	current.leave()
+}
+
 //go:wasmexport proxy_on_request_headers
 func proxyOnRequestHeaders(context, _, endOfStream uint32) Action {
 	current.enter()

@@ -45,6 +45,13 @@ func proxyHTTPCall(string, string, string, string, uint32, unsafe.Pointer) Statu
 	return StatusUnimplemented
 }
 
+func proxyGRPCStream(string, string, string, string, unsafe.Pointer) Status {
+	return StatusUnimplemented
+}
+
+func proxyGRPCSend(uint32, string, uint32) Status { return StatusUnimplemented }
+func proxyGRPCCancel(uint32) Status               { return StatusUnimplemented }
+
 func proxyDefineMetric(metricKind, string, unsafe.Pointer) Status { return StatusUnimplemented }
 
 func clockTimeGet(uint32, uint64, unsafe.Pointer) uint32 { return uint32(StatusUnimplemented) }

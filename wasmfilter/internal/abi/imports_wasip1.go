@@ -44,6 +44,15 @@ func proxyGetProperty(path string, data, size unsafe.Pointer) Status
 //go:wasmimport env proxy_http_call
 func proxyHTTPCall(cluster, headers, body, trailers string, timeout uint32, call unsafe.Pointer) Status
 
+//go:wasmimport env proxy_grpc_stream
+func proxyGRPCStream(service, name, method, metadata string, stream unsafe.Pointer) Status
+
+//go:wasmimport env proxy_grpc_send
+func proxyGRPCSend(stream uint32, message string, end uint32) Status
+
+//go:wasmimport env proxy_grpc_cancel
+func proxyGRPCCancel(stream uint32) Status
+
 //go:wasmimport env proxy_define_metric
 func proxyDefineMetric(kind metricKind, name string, id unsafe.Pointer) Status
 

@@ -22,6 +22,12 @@ func (r *recorder) CallDone(call uint32, headers, bodySize int) {
 	r.note("call %d %d %d", call, headers, bodySize)
 }
 
+func (r *recorder) StreamMessage(stream uint32, size int) { r.note("message %d %d", stream, size) }
+
+func (r *recorder) StreamClosed(stream, status uint32, within bool) {
+	r.note("closed %d %d %v", stream, status, within)
+}
+
 func (r *recorder) NewStream(id uint32) Stream {
 	s := &recorder{id: id}
 	r.open(s)

@@ -14,8 +14,9 @@ import (
 	"github.com/pointsman/pointsman/wasmfilter/internal/abi"
 )
 
-// calls makes the calls that requests wait for and brings each its answer. A
-// stream that is over by then hears nothing.
+// calls makes the calls that requests wait for and brings each its answer: on the call
+// stream where that takes it, else as an HTTP request. A stream that is over by then
+// hears nothing.
 type calls struct {
 	cluster  string          // empty without a state service
 	open     map[uint32]call // by the host's number
@@ -23,14 +24,20 @@ type calls struct {
 	watching [][2]string     // headers of every observe, its own apart
 
 	message, headers []byte // of the call being made
+
+	stream callStream
 }
 
 // configure takes the headers of calls to the state service.
-func (c *calls) configure(cluster string, headers [][2]string) {
-	c.cluster, c.open = cluster, map[uint32]call{}
+func (c *calls) configure(state *spec.State, headers [][2]string) {
+	c.cluster, c.open = state.Cluster, map[uint32]call{}
+	c.stream.configure(state, headers)
 	c.binding = abi.AppendPairs(nil, to(wire.BindPath, headers))
 	c.watching = slices.Clip(to(wire.ObservePath, headers))
 }
+
+// authorization is the header of the bearer token.
+const authorization = "authorization"
 
 // call is one that a request waits for.
 type call struct {
@@ -49,17 +56,31 @@ func (c *calls) observe(s *stream, e *flow.Effect) bool {
 			return false
 		}
 	}
+	waiting := call{s, flow.EventObserved, e.Call}
+	if c.stream.takes(len(body)) {
+		c.stream.call.Observe, c.stream.call.Body = e.Observe, body
+		if c.stream.send(waiting, e.Observe.TimeoutMillis) {
+			return true
+		}
+	}
 	c.message = wire.AppendObserveRequest(c.message[:0], e.Observe)
 	header := [2]string{wire.ObserveHeader, base64.RawURLEncoding.EncodeToString(c.message)}
 	c.headers = abi.AppendPairs(c.headers[:0], append(c.watching, header))
-	return c.make(call{s, flow.EventObserved, e.Call}, c.headers, unsafe.Slice(unsafe.StringData(body), len(body)), e.Observe.TimeoutMillis)
+	return c.make(waiting, c.headers, unsafe.Slice(unsafe.StringData(body), len(body)), e.Observe.TimeoutMillis)
 }
 
 // bind proposes a request's new placements, and reports whether an answer will
 // come.
 func (c *calls) bind(s *stream, e *flow.Effect) bool {
+	waiting := call{s, flow.EventBound, e.Call}
+	if c.stream.takes(0) {
+		c.stream.call.Bind = e.Bind
+		if c.stream.send(waiting, e.Bind.TimeoutMillis) {
+			return true
+		}
+	}
 	c.message = wire.AppendBindRequest(c.message[:0], e.Bind)
-	return c.make(call{s, flow.EventBound, e.Call}, c.binding, c.message, e.Bind.TimeoutMillis)
+	return c.make(waiting, c.binding, c.message, e.Bind.TimeoutMillis)
 }
 
 func (c *calls) make(waiting call, headers, body []byte, timeoutMillis uint32) bool {
@@ -115,7 +136,7 @@ func stateHeaders(state *spec.State) ([][2]string, error) {
 	if !ok || strings.TrimSpace(token) == "" {
 		return nil, fmt.Errorf("state.token_env: the environment variable %s is not set in the VM; pass it in vm_config.environment_variables", state.TokenEnv)
 	}
-	return append(headers, [2]string{"authorization", "Bearer " + strings.TrimSpace(token)}), nil
+	return append(headers, [2]string{authorization, "Bearer " + strings.TrimSpace(token)}), nil
 }
 
 // to gives the headers of a call to a path.

@@ -111,7 +111,7 @@ func (p *plugin) connect(views *flow.Views) error {
 		p.flow.UseState(flow.State{Views: views})
 		return nil
 	}
-	p.calls.configure(state.Cluster, headers)
+	p.calls.configure(state, headers)
 	p.flow.UseState(flow.StateOf(p.config, p.flow.Router, views, p.sync.request.Context))
 	return nil
 }
@@ -181,6 +181,7 @@ func (p *plugin) Tick() {
 	p.tickStreams()
 	p.warnHeaderOnly()
 	p.sync.run(p, now)
+	p.calls.stream.tick(p, now)
 	p.metrics.publish(&p.flow.Counters)
 	if err := p.setTick(); err != nil {
 		logf(abi.LevelError, "tick cannot be set: %v", err)
@@ -190,22 +191,22 @@ func (p *plugin) Tick() {
 // CallDone implements abi.Plugin.
 func (p *plugin) CallDone(call uint32, headers, bodySize int) {
 	if waiting, ok := p.calls.done(call); ok {
-		p.answered(&waiting, headers, bodySize)
+		p.event = waiting.answer(headers, bodySize)
+		p.answered(waiting.stream)
 		return
 	}
 	p.sync.reply(p, call, headers, bodySize)
 }
 
-// answered brings a waiting request its answer. The stream is the effective
-// context meanwhile.
-func (p *plugin) answered(w *call, headers, bodySize int) {
-	p.event = w.answer(headers, bodySize)
+// answered brings a waiting request the answer that the event has. The stream is the
+// effective context meanwhile.
+func (p *plugin) answered(s *stream) {
 	p.event.Now = p.clock.Now()
-	if w.stream.request == nil {
+	if s.request == nil {
 		return
 	}
-	if err := abi.SetEffectiveContext(w.stream.id); err == nil {
-		w.stream.perform(w.stream.request.Step(&p.event), true)
+	if err := abi.SetEffectiveContext(s.id); err == nil {
+		s.perform(s.request.Step(&p.event), true)
 	}
 	if err := abi.SetEffectiveContext(p.id); err != nil {
 		logf(abi.LevelError, "plugin context cannot be restored: %v", err)

@@ -1,0 +1,6 @@
+//go:build !race
+
+package peaktest
+
+// racing tells that the race detector watches.
+const racing = false

@@ -1,0 +1,137 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/pointsman/pointsman/statesvc/callstream"
+	"github.com/pointsman/pointsman/statesvc/wirepb"
+	"google.golang.org/grpc/codes"
+)
+
+// Bounds of a stream of calls. A filter's context, one thread of a proxy, rarely has more
+// calls under way, and sends those with larger bodies by themselves.
+const (
+	maxStreamCalls   = 128
+	maxStreamMessage = 256 << 10
+)
+
+// newStreams serves as many streams as contexts, each of which opens one.
+func (s *Server) newStreams() *callstream.Server {
+	return callstream.New(callstream.Options{
+		Handler: streamed{s}, Streams: s.limits.MaxContexts, InFlight: maxStreamCalls, Message: maxStreamMessage,
+	})
+}
+
+// stream is POST /pointsman.v1.State/Calls (design section 3 steps 4 and 7, over one stream).
+// It takes no slot: each of its calls does.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
+	if err := callstream.Speaks(r); err != nil {
+		status := http.StatusUnsupportedMediaType
+		if r.ProtoMajor != 2 {
+			status = http.StatusHTTPVersionNotSupported
+		}
+		fail(w, status, "grpc_only", err.Error())
+		return
+	}
+	st := s.streams.Open(w, r)
+	if st == nil {
+		counted(w, http.StatusServiceUnavailable)
+		return
+	}
+	if rec, ok := w.(*recorder); ok {
+		rec.stream = true
+	}
+	s.meter.Opened()
+	code := st.Serve()
+	s.meter.Ended(statusOf(code))
+}
+
+// statusOf gives the HTTP status that an ended stream counts as. One that the client or a
+// drain ended is a good one.
+func statusOf(code codes.Code) int {
+	switch code {
+	case codes.OK, codes.Canceled, codes.Unavailable:
+		return http.StatusOK
+	case codes.ResourceExhausted:
+		return http.StatusRequestEntityTooLarge
+	default:
+		return http.StatusBadRequest
+	}
+}
+
+// streamed answers the calls of streams, as POST /v1/observe and /v1/bind answer theirs.
+type streamed struct{ *Server }
+
+// Answer implements callstream.Handler.
+func (s streamed) Answer(ctx context.Context, c *callstream.Call) *wirepb.CallReply {
+	began := time.Now()
+	var reply *wirepb.CallReply
+	var status int
+	switch {
+	case !s.enter():
+		return s.Overloaded(c)
+	case c.Observe != nil && c.Bind != nil:
+		reply, status = &wirepb.CallReply{Refused: badRequest}, http.StatusBadRequest
+		s.meter.Count(ObserveRefused, 1)
+	case c.Observe != nil:
+		reply, status = s.observeCall(ctx, c)
+	default:
+		reply, status = s.bindCall(ctx, c)
+	}
+	s.leave()
+	s.meter.Count(StreamedTaken, 1)
+	s.meter.Request(routeOf(c), status, time.Since(began))
+	return reply
+}
+
+// Overloaded implements callstream.Handler.
+func (s streamed) Overloaded(c *callstream.Call) *wirepb.CallReply {
+	outcome := BindOverloaded
+	if c.Observe != nil {
+		outcome = ObserveOverloaded
+	}
+	s.meter.Count(outcome, 1)
+	s.meter.Count(StreamedOverloaded, 1)
+	s.meter.Request(routeOf(c), http.StatusServiceUnavailable, 0)
+	return &wirepb.CallReply{Refused: overloaded}
+}
+
+// routeOf is the route that takes such a call by itself.
+func routeOf(c *callstream.Call) string {
+	if c.Observe != nil {
+		return "observe"
+	}
+	return "bind"
+}
+
+func (s *Server) observeCall(ctx context.Context, c *callstream.Call) (*wirepb.CallReply, int) {
+	request, err := readObserve(c.Observe)
+	if err != nil {
+		s.meter.Count(ObserveRefused, 1)
+		return &wirepb.CallReply{Refused: badRequest}, http.StatusBadRequest
+	}
+	if s.looks(request) && int64(len(c.Body)) > s.limits.MaxObserveBodyBytes {
+		s.meter.Count(ObserveRefused, 1)
+		return &wirepb.CallReply{Refused: payloadTooLarge}, http.StatusRequestEntityTooLarge
+	}
+	ctx, cancel := within(ctx, request.GetTimeoutMs())
+	defer cancel()
+	return &wirepb.CallReply{Observed: s.observed(ctx, request, c.Body)}, http.StatusOK
+}
+
+func (s *Server) bindCall(ctx context.Context, c *callstream.Call) (*wirepb.CallReply, int) {
+	request, err := s.readBind(c.Bind, false)
+	if err != nil {
+		s.meter.Count(BindRefused, 1)
+		return &wirepb.CallReply{Refused: badRequest}, http.StatusBadRequest
+	}
+	ctx, cancel := within(ctx, request.GetTimeoutMs())
+	defer cancel()
+	reply := s.bound(ctx, request)
+	if reply == nil {
+		return &wirepb.CallReply{Refused: bindingsUnavailable}, http.StatusServiceUnavailable
+	}
+	return &wirepb.CallReply{Bound: reply}, http.StatusOK
+}
