@@ -8,8 +8,8 @@ import (
 )
 
 // Lender lends Envoys to the tests of a process, one test after the other. Nearly
-// all that the start of an Envoy costs is the compiling of the module, four seconds of
-// a core and more, so an Envoy that has done so is kept for the next test.
+// all that the start of an Envoy costs is the compiling of the module, six seconds of a
+// core, so an Envoy that has done so is kept for the next test.
 //
 // What a test sees of it is its own: the shipped listener and clusters with the test's
 // ports, endpoints and filter, which come by files, VMs that were started for it, its
@@ -40,17 +40,33 @@ func (l *Lender) Lend(t testing.TB, o Options) *Envoy {
 		e, err = startLent(t, o, p)
 		require.NoError(t, err)
 	}
-	t.Cleanup(func() {
-		if t.Failed() || e.clear() != nil {
-			e.end()
-			return
-		}
-		l.put(kind, e)
-	})
-	require.NoError(t, e.serve(p))
+	t.Cleanup(func() { l.takeBack(t, kind, e) })
+	err = e.serve(p)
+	require.NoError(t, err, "%s", e.Log())
 	served := *e.Envoy
 	served.addr = addr
 	return &served
+}
+
+// takeBack keeps an Envoy for the next test. One that still runs something of a test
+// that is over is a fault.
+func (l *Lender) takeBack(t testing.TB, kind string, e *lent) {
+	t.Helper()
+	if t.Failed() || e.Exited() {
+		e.end()
+		return
+	}
+	if err := e.clear(); err != nil {
+		e.end()
+		t.Errorf("an envoy keeps something of its test: %v\n%s", err, e.Log())
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.idle == nil {
+		l.idle = map[string][]*lent{}
+	}
+	l.idle[kind] = append(l.idle[kind], e)
 }
 
 func (l *Lender) take(kind string) *lent {
@@ -62,15 +78,6 @@ func (l *Lender) take(kind string) *lent {
 	}
 	l.idle[kind] = list[:len(list)-1]
 	return list[len(list)-1]
-}
-
-func (l *Lender) put(kind string, e *lent) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.idle == nil {
-		l.idle = map[string][]*lent{}
-	}
-	l.idle[kind] = append(l.idle[kind], e)
 }
 
 // Close ends all Envoys. No test may have one any more.

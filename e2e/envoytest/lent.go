@@ -164,15 +164,15 @@ func (e *lent) update(name, stats string, resources []any) error {
 	if err := e.place(name, resources); err != nil {
 		return err
 	}
-	if err := e.await(name+" are not looked at", func() bool {
-		return !e.is(stats+".update_success", taken) || !e.is(stats+".update_rejected", refused)
-	}); err != nil {
-		return err
+	no := false
+	err = e.await(name+" are not looked at", func() bool {
+		no = e.is(stats+".update_rejected", refused+1)
+		return no || e.is(stats+".update_success", taken+1)
+	})
+	if err == nil && no {
+		err = fmt.Errorf("envoy refuses %s", name)
 	}
-	if !e.is(stats+".update_rejected", refused) {
-		return fmt.Errorf("envoy refuses %s", name)
-	}
-	return nil
+	return err
 }
 
 // await waits for something that the Envoy brings about.
