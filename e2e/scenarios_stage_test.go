@@ -33,7 +33,7 @@ type stageSetup struct {
 	setup
 	watched int
 	manager map[string]any // settings of Envoy's connection manager
-	quiet   bool           // no trace: for many requests
+	quiet   bool           // no trace, so that Envoy may be a lent one
 	cluster string         // of the state service; empty is the shipped one
 	edit    func(*hostsim.ProxyConfig)
 }
