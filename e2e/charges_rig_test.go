@@ -50,6 +50,7 @@ type frontSetup struct {
 	extra  string // further top-level JSON members, each with a comma after it
 	sync   string // further JSON members of "state", each with a comma before it
 	state  string // address the proxy is given for the state service; empty is the service's own
+	http1  bool   // the state service's cluster speaks HTTP/1.1, whatever the filter wants
 }
 
 // filter is the filter's configuration.
@@ -66,7 +67,9 @@ func (b *backend) newFront(t testing.TB, h host, s frontSetup) *front {
 		s.state = b.state.addr
 	}
 	if h.version == "" {
-		f.runHostsim(f.hostsimConfig(setup{}, s.filter(h), b.fleet.Addrs(), s.state))
+		cfg := f.hostsimConfig(setup{}, s.filter(h), b.fleet.Addrs(), s.state)
+		cfg.Clusters[1].HTTP2 = cfg.Clusters[1].HTTP2 && !s.http1
+		f.runHostsim(cfg)
 	} else {
 		f.useEnvoy(envoys.Lend(t, b.envoyOptions(t, h, s)))
 	}
@@ -87,7 +90,7 @@ func (b *backend) envoyOptions(t testing.TB, h host, s frontSetup) envoytest.Opt
 	t.Helper()
 	return envoytest.Options{
 		Version: h.version, Bootstrap: h.bootstrap, Module: module.Module(t), Filter: []byte(s.filter(h)),
-		State: s.state, Engines: b.fleet.Addrs(),
+		State: s.state, StateHTTP1: s.http1, Engines: b.fleet.Addrs(),
 	}
 }
 

@@ -39,6 +39,7 @@ func istioServices(t *testing.T, generator string) {
 	r.requireStripped()
 	r.requirePassedOn(true)
 	r.requireOverrideHost()
+	r.requireCallStream()
 
 	r.engine(0).Stop()
 	require.Equal(t, "engine-1", r.chat("other", 100).engine(), "a dead engine is passed over, by the filter's list or by its fleet")

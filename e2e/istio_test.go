@@ -95,6 +95,7 @@ func istioFullMode(t *testing.T, generator string) {
 	require.NoError(t, err)
 	require.Contains(t, dump, `"allow_on_headers_stop_iteration": true`)
 	require.Contains(t, dump, `"per_connection_buffer_limit_bytes": 34603008`)
+	r.requireCallStream()
 
 	r.engine(0).Stop()
 	require.Equal(t, "engine-1", r.chat("other", 100).engine(), "a dead engine is passed over, by the filter's list or by its fleet")
@@ -145,11 +146,21 @@ func (r *rig) startIstio(generator, filter string, headerOnly bool) {
 func (r *rig) renderIstio(filter string, o render.Options) string {
 	r.t.Helper()
 	o.Wasm, o.Namespace, o.Selector = render.Wasm{Path: module.Module(r.t)}, "istio-system", map[string]string{"istio": "ingressgateway"}
-	in, err := render.Read([]byte(`{"version": 1, "proxy": "e2e", "state": {"cluster": "pointsman_state"}, `+filter+`}`), o)
+	in, err := render.Read([]byte(`{"version": 1, "proxy": "e2e", "state": {"cluster": "pointsman_state", "call_stream": true}, `+filter+`}`), o)
 	require.NoError(r.t, err)
 	files, err := istio.Render(in)
 	require.NoError(r.t, err)
 	return string(files[0].Text)
+}
+
+// requireCallStream waits for the stream of calls, which needs HTTP/2, and looks for the
+// pings that a DestinationRule cannot ask for.
+func (r *rig) requireCallStream() {
+	r.t.Helper()
+	r.eventually(func() bool { return r.counter("pointsman_call_streams_total_outcome=opened") > 0 }, "no stream to the state service")
+	dump, err := r.envoy.Dump()
+	require.NoError(r.t, err)
+	require.Contains(r.t, dump, `"connection_keepalive"`)
 }
 
 // serveIstio puts an Envoy in front that gets everything from Istio's generator.

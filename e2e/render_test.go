@@ -18,15 +18,17 @@ import (
 type renderCase struct {
 	name, mode, filter string
 	known              bool // Envoy is told the engines
+	stream             bool // calls go to the state service on a stream
 }
 
 func renderCases() []renderCase {
 	const top = `{"version": 1, "proxy": "e2e", "state": {"cluster": "pointsman_state", "token_env": "STATE_TOKEN"}, "abort": {"cluster": "llm-engines"},`
+	stream := strings.Replace(top, `"cluster": "pointsman_state"`, `"cluster": "pointsman_state", "call_stream": true`, 1)
 	models := `"models": ` + twoModels + `}`
 	return []renderCase{
-		{"override_host", spec.EndpointOverrideHost, top + `"transport_retry": true, "paths": ["/v1/chat/completions", "/v1/completions", "/generate"], "generate_model": "m",` + models, true},
-		{"original_dst", spec.EndpointOriginalDst, top + `"endpoint_mode": "original_dst",` + models, false},
-		{"original_dst, other paths too", spec.EndpointOriginalDst, top + `"endpoint_mode": "original_dst",` + models, true},
+		{"override_host", spec.EndpointOverrideHost, top + `"transport_retry": true, "paths": ["/v1/chat/completions", "/v1/completions", "/generate"], "generate_model": "m",` + models, true, false},
+		{"original_dst", spec.EndpointOriginalDst, top + `"endpoint_mode": "original_dst",` + models, false, false},
+		{"original_dst, other paths and a stream of calls", spec.EndpointOriginalDst, stream + `"endpoint_mode": "original_dst",` + models, true, true},
 	}
 }
 
@@ -64,6 +66,10 @@ func TestRender(t *testing.T) {
 				r.requireRoutedByBody()
 				r.requireStripped()
 				r.requirePassedOn(c.known)
+				if c.stream {
+					r.eventually(func() bool { return r.counter("pointsman_call_streams_total_outcome=opened") > 0 }, "no stream to the state service")
+					require.Zero(t, r.counter("pointsman_call_streams_total_outcome=lost"))
+				}
 			})
 		}
 	}

@@ -144,7 +144,7 @@ func (r *rig) hostsimConfig(s setup, filter string, addrs []string, state string
 	return hostsim.ProxyConfig{
 		WasmPath: module.Module(r.t), FilterConfig: []byte(filter), PluginName: "pointsman", VMID: "pointsman",
 		HeaderPause: !s.noHeaderPause, BodyLimit: 33 << 20, VMs: max(s.concurrency, 1), Seed: s.seed,
-		Upstream: "engines", Clusters: []hostsim.Cluster{engines, {Name: "pointsman_state", Endpoints: []string{state}}},
+		Upstream: "engines", Clusters: []hostsim.Cluster{engines, {Name: "pointsman_state", Endpoints: []string{state}, HTTP2: envoytest.CallStream([]byte(filter))}},
 	}
 }
 

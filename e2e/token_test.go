@@ -27,11 +27,11 @@ func guarded(t *testing.T, h host) (r *rig, filter string) {
 	r.state = newState(t, fleet)
 	r.state.file = strings.Replace(r.state.file, "fleet:\n", "token_env: "+tokenVariable+"\nfleet:\n", 1)
 	r.state.start()
-	return r, `{"version":1,"endpoint_mode":"override_host","state":{"cluster":"pointsman_state","token_env":"` + tokenVariable + `"},"models":` + allModels + `}`
+	return r, `{"version":1,"endpoint_mode":"override_host","state":{"cluster":"pointsman_state","token_env":"` + tokenVariable + `","call_stream":true},"models":` + allModels + `}`
 }
 
-// The filter shows the token of its VM's environment and gets the fleet; with
-// another token it gets none.
+// The filter shows the token of its VM's environment and gets the fleet, and a stream
+// for its calls; with another token it gets neither.
 func TestToken_envoy(t *testing.T) {
 	for name, tc := range map[string]struct {
 		token  string
@@ -43,8 +43,14 @@ func TestToken_envoy(t *testing.T) {
 				Version: r.host.version, Bootstrap: r.host.bootstrap, Module: module.Module(t), Filter: []byte(filter),
 				State: r.state.addr, Engines: r.fleet.Addrs(), Env: map[string]string{tokenVariable: tc.token},
 			})
-			r.url, r.log = e.URL(), e.Log
+			r.envoy, r.url, r.log = e, e.URL(), e.Log
 			require.Equal(t, tc.status, r.chat("m", 50).status, "%s", r.log())
+			if tc.status == http.StatusOK {
+				r.eventually(func() bool { return r.counter(streamOpened) == 1 }, "no stream is opened")
+				return
+			}
+			r.eventually(func() bool { return strings.Contains(r.log(), noStream+": it was closed with gRPC status 16") }, "the stream is not refused")
+			require.Zero(t, r.counter(streamOpened))
 		})
 	}
 }
@@ -55,6 +61,7 @@ func TestToken_hostsim(t *testing.T) {
 	cfg.Env = map[string]string{tokenVariable: os.Getenv(tokenVariable)}
 	r.runHostsim(cfg)
 	require.Equal(t, http.StatusOK, r.chat("m", 50).status, "%s", r.log())
+	r.eventually(func() bool { return r.counter(streamOpened) == 1 }, "no stream is opened")
 
 	// A variable that is named and not set is a mistake, not an open door.
 	cfg.Env = nil

@@ -8,6 +8,7 @@ const (
 	StatusOK                  Status = 0
 	StatusNotFound            Status = 1
 	StatusBadArgument         Status = 2
+	StatusParseFailure        Status = 4
 	StatusInvalidMemoryAccess Status = 6
 	StatusEmpty               Status = 7
 	StatusCasMismatch         Status = 8
@@ -20,6 +21,7 @@ const (
 	bufferRequestBody  = 0
 	bufferResponseBody = 1
 	bufferCalloutBody  = 4
+	bufferGRPCMessage  = 5
 	bufferVMConfig     = 6
 	bufferPluginConfig = 7
 )
@@ -30,6 +32,8 @@ const (
 	mapRequestTrailers  = 1
 	mapResponseHeaders  = 2
 	mapResponseTrailers = 3
+	mapGRPCInitial      = 4
+	mapGRPCTrailing     = 5
 	mapCalloutHeaders   = 6
 	mapCalloutTrailers  = 7
 	mapTypeMax          = 7

@@ -62,10 +62,10 @@ func (vm *VM) startCallout(c Callout) (token uint32, st Status) {
 		c.Headers.Set("content-length", strconv.Itoa(len(c.Body)))
 	}
 	for vm.nextToken == 0 || vm.callouts[vm.nextToken] != nil {
-		vm.nextToken++ // The counter has gone around.
+		vm.nextToken += tokenStep // The counter has gone around.
 	}
 	token = vm.nextToken
-	vm.nextToken++
+	vm.nextToken += tokenStep
 	open := &openCallout{cancel: func() {}, stopTimer: func() {}}
 	vm.callouts[token] = open
 	if c.Timeout > 0 {

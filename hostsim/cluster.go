@@ -63,6 +63,9 @@ type Cluster struct {
 	ConnectTimeout time.Duration
 	// Retries is how many further attempts follow one that could not connect.
 	Retries int
+	// HTTP2 makes connections speak HTTP/2 and nothing else, as http2_protocol_options do: without TLS by prior
+	// knowledge. gRPC streams need it.
+	HTTP2 bool
 	// TLS is used for https endpoints; nil is the default.
 	TLS *tls.Config
 }
@@ -154,6 +157,12 @@ func newCluster(spec Cluster) (*cluster, error) {
 		DialContext: dialer.DialContext, TLSClientConfig: spec.TLS, TLSHandshakeTimeout: c.ConnectTimeout,
 		DisableCompression: true, MaxIdleConnsPerHost: 1024, IdleConnTimeout: upstreamIdleTimeout,
 		MaxResponseHeaderBytes: 1 << 20, WriteBufferSize: 64 << 10, ReadBufferSize: 64 << 10,
+	}
+	if spec.HTTP2 {
+		protocols := &http.Protocols{}
+		protocols.SetHTTP2(true)
+		protocols.SetUnencryptedHTTP2(true)
+		c.transport.Protocols = protocols
 	}
 	return c, nil
 }

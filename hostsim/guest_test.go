@@ -96,16 +96,18 @@ type bench struct {
 	clock    *hostsim.ManualClock
 	trace    *hostsim.Trace
 	callouts *hostsim.HeldCallouts
+	grpc     *hostsim.HeldGRPC
 	logs     []string
 }
 
 // newBench starts the steered guest. edit may change the options.
 func newBench(t testing.TB, edit func(o *hostsim.VMOptions)) *bench {
 	t.Helper()
-	b := &bench{t: t, clock: hostsim.NewManualClock(epoch), trace: &hostsim.Trace{}, callouts: &hostsim.HeldCallouts{}}
+	b := &bench{t: t, clock: hostsim.NewManualClock(epoch), trace: &hostsim.Trace{}}
+	b.callouts, b.grpc = &hostsim.HeldCallouts{}, &hostsim.HeldGRPC{}
 	opts := hostsim.VMOptions{
 		PluginName: "steered", VMID: "test", AllowOnHeadersStopIteration: true,
-		Clock: b.clock, Trace: b.trace, Callouts: b.callouts,
+		Clock: b.clock, Trace: b.trace, Callouts: b.callouts, GRPC: b.grpc,
 		Log: func(_ hostsim.LogLevel, m string) { b.logs = append(b.logs, m); t.Log(m) },
 	}
 	if edit != nil {

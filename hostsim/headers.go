@@ -23,6 +23,14 @@ func NewHeaders(pairs ...[2]string) *Headers {
 // Len returns the number of fields.
 func (h *Headers) Len() int { return len(h.fields) }
 
+// length is Len of a map that may be absent.
+func (h *Headers) length() int {
+	if h == nil {
+		return 0
+	}
+	return h.Len()
+}
+
 // Bytes returns the size of all names and values.
 func (h *Headers) Bytes() int {
 	n := 0

@@ -39,6 +39,8 @@ func (vm *VM) plainBuffer(kind uint32) ([]byte, bool) {
 		if vm.reply != nil {
 			return vm.reply.Body, true
 		}
+	case bufferGRPCMessage:
+		return vm.received.message, true // Outside its callback it is there, and empty.
 	}
 	return nil, false
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/pointsman/pointsman/hostsim/internal/pairs"
 )
 
-// envFuncs returns the functions of the module env (envoy.md 1.1). gRPC calls answer "unimplemented".
+// envFuncs returns the functions of the module env (envoy.md 1.1).
 func envFuncs() []hostFunc {
 	return slices.Concat(generalFuncs(), bufferFuncs(), mapFuncs(), sharedFuncs(), metricFuncs(), grpcFuncs())
 }
@@ -31,26 +31,15 @@ func generalFuncs() []hostFunc {
 		{"proxy_done", "", func(*hostCall) uint32 { return uint32(StatusOK) }},
 		{"proxy_set_effective_context", "i", status(hostSetEffective)},
 		{"proxy_get_status", "iii", func(c *hostCall) uint32 {
-			if st := c.out32(0, 0); st != 0 {
+			if st := c.out32(0, c.vm.received.status); st != 0 {
 				return st
 			}
-			return c.give(nil, 1, 2)
+			return c.give([]byte(c.vm.received.reason), 1, 2)
 		}},
 		{"proxy_http_call", "iiiiiiiiii", hostHTTPCall},
 		{"proxy_get_property", "iiii", hostGetProperty},
 		{"proxy_set_property", "iiii", status(hostSetProperty)},
 		{"proxy_call_foreign_function", "iiiiii", hostForeign},
-	}
-}
-
-func grpcFuncs() []hostFunc {
-	none := func(*hostCall) uint32 { return uint32(StatusUnimplemented) }
-	return []hostFunc{
-		{"proxy_grpc_call", "iiiiiiiiiiii", none},
-		{"proxy_grpc_stream", "iiiiiiiii", none},
-		{"proxy_grpc_send", "iiii", none},
-		{"proxy_grpc_cancel", "i", none},
-		{"proxy_grpc_close", "i", none},
 	}
 }
 

@@ -56,6 +56,10 @@ func (vm *VM) readableMap(kind uint32) *Headers {
 			return vm.reply.Trailers
 		}
 		return nil
+	case mapGRPCInitial:
+		return vm.received.initial
+	case mapGRPCTrailing:
+		return vm.received.trailing
 	}
 	if s := vm.effectiveStream(); s != nil {
 		return s.readableMap(kind)

@@ -24,6 +24,7 @@ type Proxy struct {
 	clusters  map[string]*cluster
 	upstream  *cluster
 	callouts  *clusterCallouts
+	streams   *clusterStreams
 	ids       *requestIDs
 	noHostAt  atomic.Int64 // of the last warning, ns since 1970
 
@@ -51,7 +52,7 @@ func NewProxy(config ProxyConfig) (*Proxy, error) {
 		p.clusters[spec.Name] = c
 	}
 	p.upstream = p.clusters[config.Upstream]
-	p.callouts = newClusterCallouts(p.clusters)
+	p.callouts, p.streams = newClusterCallouts(p.clusters), newClusterStreams(p.clusters)
 	p.ids = newRequestIDs(seeded(config.Seed, requestIDStream))
 	ctx := context.Background()
 	if err := p.start(ctx); err != nil {
@@ -92,7 +93,7 @@ func (p *Proxy) vmOptions(number int) VMOptions {
 		PluginName: c.PluginName, VMID: c.VMID, PluginConfig: c.FilterConfig, VMConfig: c.VMConfig, Env: c.Env,
 		AllowOnHeadersStopIteration: c.HeaderPause, BodyLimit: c.BodyLimit,
 		StreamIdleTimeout: max(c.StreamIdleTimeout, 0), OnFailure: c.OnFailure, Host: c.Host,
-		Clock: c.Clock, Random: seeded(c.Seed, number), Callouts: p.callouts,
+		Clock: c.Clock, Random: seeded(c.Seed, number), Callouts: p.callouts, GRPC: p.streams,
 		Log: SlogSink(p.log.With("vm", number)), Trace: c.Trace,
 	}
 }
@@ -211,6 +212,7 @@ func (p *Proxy) stop(ctx context.Context) error {
 		errs = append(errs, w.Stop())
 	}
 	p.callouts.wait()
+	p.streams.wait()
 	for _, c := range p.clusters {
 		c.transport.CloseIdleConnections()
 	}

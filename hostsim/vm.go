@@ -26,6 +26,10 @@ const (
 	exportTick          = "proxy_on_tick"
 	exportQueueReady    = "proxy_on_queue_ready"
 	exportCalloutReply  = "proxy_on_http_call_response"
+	exportGRPCInitial   = "proxy_on_grpc_receive_initial_metadata"
+	exportGRPCReceive   = "proxy_on_grpc_receive"
+	exportGRPCTrailing  = "proxy_on_grpc_receive_trailing_metadata"
+	exportGRPCClose     = "proxy_on_grpc_close"
 	exportLog           = "proxy_on_log"
 	exportDone          = "proxy_on_done"
 	exportDelete        = "proxy_on_delete"
@@ -63,6 +67,10 @@ type VM struct {
 	nextToken uint32
 	reply     *CalloutReply
 
+	grpc          map[uint32]*openGRPC
+	nextGRPCToken uint32
+	received      grpcView
+
 	tick    ticker
 	partial map[LogLevel][]byte
 	// complaints are the errors that the guest logged while it started; lastWords is how Go's runtime in the guest
@@ -94,7 +102,7 @@ func (m *Module) NewVM(ctx context.Context, opts VMOptions) (*VM, error) {
 // Canary starts an instance as Envoy does on its main thread before it accepts a configuration, and drops it. Its
 // callouts go nowhere and it never ticks (envoy.md 1.5, W28).
 func (m *Module) Canary(ctx context.Context, opts VMOptions) error {
-	opts.Callouts = swallowCallouts{}
+	opts.Callouts, opts.GRPC = swallowCallouts{}, swallowGRPC{}
 	vm, err := m.newVM(ctx, opts, true)
 	if err != nil {
 		return err
@@ -106,7 +114,8 @@ func (m *Module) newVM(ctx context.Context, opts VMOptions, canary bool) (*VM, e
 	vm := &VM{
 		module: m, opts: opts.withDefaults(), canary: canary,
 		funcs: map[string]api.Function{}, contexts: map[uint32]*guestContext{}, nextID: 1,
-		callouts: map[uint32]*openCallout{}, nextToken: 1,
+		callouts: map[uint32]*openCallout{}, nextToken: tokenStep + tokenCallout,
+		grpc: map[uint32]*openGRPC{}, nextGRPCToken: tokenStream,
 		queue: opts.queue, partial: map[LogLevel][]byte{},
 	}
 	if vm.queue == nil {
@@ -215,6 +224,7 @@ func (vm *VM) fail(err error) {
 	vm.opts.Log(LogCritical, "filter VM failed: "+err.Error())
 	vm.tick.stop()
 	vm.cancelCallouts()
+	vm.cancelGRPC()
 	for _, s := range vm.Streams() {
 		vm.actions = append(vm.actions, s.onVMFailure)
 	}
@@ -241,7 +251,7 @@ func (vm *VM) MemoryBytes() int { return int(vm.mem.Size()) }
 func (vm *VM) Counters() Counters { return vm.counters }
 
 // Close ends open streams as if their clients had left, tells the plugin that it is done, cancels its callouts and
-// frees the instance.
+// gRPC streams, and frees the instance.
 func (vm *VM) Close() error {
 	if vm.closed {
 		return nil
@@ -258,6 +268,7 @@ func (vm *VM) Close() error {
 	vm.closed = true
 	vm.tick.stop()
 	vm.cancelCallouts()
+	vm.cancelGRPC()
 	vm.opts.Host.data.release(vm.opts.VMID)
 	if vm.inst == nil {
 		return nil

@@ -71,6 +71,8 @@ type VMOptions struct {
 	Random io.Reader
 	// Callouts answers the guest's HTTP calls; nil knows no cluster.
 	Callouts CalloutTransport
+	// GRPC carries the guest's gRPC streams; nil knows no cluster.
+	GRPC GRPCTransport
 	// Log receives what the guest logs; nil drops it.
 	Log LogSink
 	// LogLevel is what the guest is told when it asks (ABI 0.2.1); nothing is filtered by it.
@@ -103,6 +105,9 @@ func (o VMOptions) withDefaults() VMOptions {
 	}
 	if o.Callouts == nil {
 		o.Callouts = noCallouts{}
+	}
+	if o.GRPC == nil {
+		o.GRPC = noGRPC{}
 	}
 	if o.Log == nil {
 		o.Log = func(LogLevel, string) {}

@@ -43,7 +43,7 @@ func TestService_outcomes_of_hard_prompts(t *testing.T) {
 		"special tokens":   {looked, ""},
 		"lone surrogates":  {counted, "not_text"},
 		"NUL":              {looked, ""},
-		"one word of 4 MB": {estimated, "engine_unreachable"},
+		"one word of 4 MB": {estimated, "the prompt's tokens are not known: engine_"},
 		"one word of many": {looked, ""}, // with digits in it, which tokenizers cut at
 		"100,000 messages": {looked, ""},
 		"deep":             {refused, ""},

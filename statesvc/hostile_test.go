@@ -16,13 +16,17 @@ func hardBodies() map[string]string {
 	chat := func(content string) string {
 		return `{"model":"m","messages":[{"role":"user","content":"` + content + `"}]}`
 	}
-	messages := strings.Repeat(`{"role":"user","content":"hi"},`, 100_000)
+	size, many := 4<<20, 100_000
+	if testing.Short() { // the race detector takes twenty times as long
+		size, many = 5<<18, 5_000
+	}
+	messages := strings.Repeat(`{"role":"user","content":"hi"},`, many)
 	return map[string]string{
 		"special tokens":   chat(strings.Repeat("<|im_end|><|im_start|>system<|endoftext|>", 2000)),
 		"lone surrogates":  chat(strings.Repeat(`\ud800x\udc00`, 2000)),
 		"NUL":              chat(strings.Repeat(`\u0000`, 20_000)),
-		"one word of 4 MB": chat(strings.Repeat("a", 4<<20-100)),
-		"one word of many": chat(strings.Repeat("ab1", 1<<20)),
+		"one word of 4 MB": chat(strings.Repeat("a", size-100)),
+		"one word of many": chat(strings.Repeat("ab1", size/4)),
 		"100,000 messages": `{"model":"m","messages":[` + strings.TrimSuffix(messages, ",") + `]}`,
 		"deep":             `{"model":"m","messages":` + strings.Repeat("[", 1<<20),
 	}

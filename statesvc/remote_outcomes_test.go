@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ import (
 func TestService_indexers_of_all_kinds(t *testing.T) {
 	e := enginetest.Start(t)
 	e.Set(func(s *enginetest.State) { s.Models = enginetest.Models("m") })
-	dir := filepath.Dir(tokenizetest.File(t, "qwen3", "tokenizer.json"))
+	dir := smallTokenizer(t)
 	header := base64.RawURLEncoding.EncodeToString(wire.AppendObserveRequest(nil, &wire.ObserveRequest{
 		Context: 1, Model: "m", Asked: "m", Path: "/v1/chat/completions", TimeoutMillis: 10_000, Tokens: true, Sources: []string{"remote"},
 	}))
@@ -76,6 +77,17 @@ kv: {remote: {endpoints: [%q], block_size: 16, timeout_ms: %d}}
 			}
 		})
 	}
+}
+
+// smallTokenizer is a folder with a tokenizer that loads at once.
+func smallTokenizer(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "tokenizer.json"), tokenizetest.JSON(t, tokenizetest.Small()), 0o600))
+	config, err := os.ReadFile(tokenizetest.File(t, "qwen3", "tokenizer_config.json"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "tokenizer_config.json"), config, 0o600))
+	return dir
 }
 
 func answers(a indexertest.Answer) func(*testing.T) string {

@@ -34,7 +34,7 @@ func TestObserve_keeps_what_policies_read_of_the_prompt(t *testing.T) {
 // Nothing is kept for policies that do not read it.
 func TestObserve_keeps_no_prompt_that_nobody_reads(t *testing.T) {
 	m := stateful(t, `"models":{"m":{"tokens":"exact","buckets":[{"id":"all","max_context_tokens":100000,"groups":{"plain":{"policy":{"type":"power_of_two"}}}}]}}`)
-	_, kept := m.homeOf(string(chatBody(4 << 10)))
+	_, kept := m.homeOf(chatBody(4 << 10))
 	require.Empty(t, kept)
 }
 

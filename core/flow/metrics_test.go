@@ -62,6 +62,10 @@ func TestMetrics_document(t *testing.T) {
 		Name: "pointsman_sync_total", Label: "outcome", Values: []string{"ok", "failed"},
 		Meaning: "Reports to the state service by what became of them.",
 	})
+	row(flow.Family{
+		Name: "pointsman_call_streams_total", Label: "outcome", Values: []string{"opened", "lost"},
+		Meaning: "Streams to the state service for the calls that requests wait for (`state.call_stream`): `opened`, those that it has answered on; `lost`, those of them that ended. Without one such a call is an HTTP request.",
+	})
 	if *update {
 		require.NoError(t, os.WriteFile("METRICS.md", []byte(b.String()), 0o644))
 	}

@@ -109,7 +109,7 @@ func (e *editor) cluster(c document) {
 	switch name := c["name"].(string); name {
 	case "pointsman_state":
 		e.endpoints(c, []string{e.options.State})
-		if e.callStream() {
+		if CallStream(e.options.Filter) && !e.options.StateHTTP1 {
 			speakHTTP2(c)
 		}
 	case "engines", "engines_any":
@@ -121,16 +121,16 @@ func (e *editor) cluster(c document) {
 	}
 }
 
-// callStream reports whether the filter's configuration asks for a stream to the state
-// service.
-func (e *editor) callStream() bool {
+// CallStream reports whether a filter's configuration asks for a stream to the state
+// service, whose cluster then speaks HTTP/2.
+func CallStream(config []byte) bool {
 	var filter struct {
 		State struct {
 			CallStream bool `json:"call_stream"`
 		} `json:"state"`
 	}
 	// A test may hand the filter what it is to refuse.
-	_ = json.Unmarshal(e.options.Filter, &filter)
+	_ = json.Unmarshal(config, &filter)
 	return filter.State.CallStream
 }
 

@@ -56,6 +56,7 @@ type Options struct {
 	Module        string   // path of filter.wasm
 	Filter        []byte   // filter configuration
 	State         string   // address of the state service; a closed port is fine
+	StateHTTP1    bool     // the state cluster speaks HTTP/1.1 though the filter wants a stream
 	Engines       []string // addresses for Envoy's own clusters
 	NoHeaderPause bool     // leave out allow_on_headers_stop_iteration
 	Concurrency   int      // worker threads; 0 is 1

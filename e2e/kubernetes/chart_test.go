@@ -112,6 +112,7 @@ image: {repository: r.example/statesvc, tag: "1.2", pullPolicy: Always}
 imagePullSecrets: [{name: pull}]
 replicas: 3
 port: 7000
+appProtocol: https
 config: {kv: {enabled: false}, discovery: {dns: {interval_ms: 9000}}}
 token: {secretName: tokens, key: state}
 tls: {secretName: cert}
@@ -145,7 +146,9 @@ affinity: {nodeAffinity: {}}
 	require.Equal(t, "900MiB", c.Env[0].Value)
 	require.Equal(t, "tokens", c.Env[1].ValueFrom.SecretKeyRef.Name)
 	require.Equal(t, corev1.URISchemeHTTPS, c.ReadinessProbe.HTTPGet.Scheme)
-	require.Equal(t, int32(7000), objects["Service/pointsman-state"].(*corev1.Service).Spec.Ports[0].Port)
+	port := objects["Service/pointsman-state"].(*corev1.Service).Spec.Ports[0]
+	require.Equal(t, int32(7000), port.Port)
+	require.Equal(t, "https", *port.AppProtocol)
 	policy := objects["NetworkPolicy/pointsman-state"].(*networkingv1.NetworkPolicy)
 	require.Equal(t, int32(8443), policy.Spec.Egress[1].Ports[0].Port.IntVal)
 
@@ -180,6 +183,7 @@ func TestChart_refusals(t *testing.T) {
 		"image: {tags: a}":                      "tags",
 		"goMemLimit: 2":                         "goMemLimit",
 		"replicas: two":                         "replicas",
+		"appProtocol: h2c":                      "appProtocol",
 		"config: {version: null}":               "version",
 		"config: {listen: '127.0.0.1:9090'}":    "config.listen: is set by the values port",
 		"config: {discovery: {kubernetes: {}}}": "config.discovery.kubernetes: is set by the value discovery",

@@ -41,7 +41,7 @@ func (c *cluster) patch(at tree.At) {
 		}
 		c.longest = spanAt(common.Get("max_stream_duration"), c.longest.value)
 	}
-	c.http2At = first(c.http2At, options.Get("explicit_http_config", "http2_protocol_options"), at.Get("http2_protocol_options"))
+	c.protocol(options, at)
 	for _, f := range options.Get("http_filters").Items() {
 		if kind, body := messageOf(f.Get("typed_config")); kind == "HeaderMutation" {
 			c.strips = append(c.strips, removals(body)...)
@@ -51,6 +51,20 @@ func (c *cluster) patch(at tree.At) {
 		kind, _ := messageOf(socket.Get("typed_config"))
 		c.tls = kind != "RawBuffer"
 	}
+}
+
+// protocol reads which version of HTTP a cluster speaks. Options that say it take the
+// place of what was said before.
+func (c *cluster) protocol(options, at tree.At) {
+	http1 := options.Get("explicit_http_config", "http_protocol_options")
+	http2 := first(options.Get("explicit_http_config", "http2_protocol_options"), at.Get("http2_protocol_options"))
+	switch {
+	case http2.Exists():
+		c.http1At, c.http2At = tree.At{}, http2
+	case http1.Exists():
+		c.http1At, c.http2At = http1, tree.At{}
+	}
+	c.alpn = c.alpn || options.Get("auto_config").Exists()
 }
 
 // removals are the request headers that a header_mutation removes.

@@ -22,10 +22,11 @@ func worst(findings []Finding) (list []Finding) {
 	return list
 }
 
-// shipped lists what is shipped, and the good files that faults are made of: each of the
-// files that stand for themselves, and each folder of manifests that belong together.
+// shipped lists what is shipped, what rendering is tested with, and the good files that
+// faults are made of: each of the files that stand for themselves, and each folder of
+// manifests that belong together.
 func shipped(t *testing.T) (sets [][]string) {
-	for _, folder := range []string{"testdata/good", "../../configs/envoy", "../../configs/filter", "../../configs/istio", "../../configs/statesvc"} {
+	for _, folder := range []string{"testdata/good", "../render/envoy/testdata", "../render/istio/testdata", "../../configs/envoy", "../../configs/filter", "../../configs/istio", "../../configs/statesvc"} {
 		files, err := filepath.Glob(folder + "/*")
 		require.NoError(t, err)
 		for _, file := range files {

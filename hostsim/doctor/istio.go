@@ -3,6 +3,7 @@ package doctor
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,6 +77,9 @@ func (r *istioReader) serviceEntry(o manifest) {
 			c := readCluster(tree.At{File: o.at.File, Path: o.at.Path, Line: o.at.Line}, r.proxy.defaults())
 			c.name, c.at = outbound(host, port.Get("number").Text(), ""), port
 			c.listed = o.spec.Get("resolution").Text() == "STATIC"
+			if protocol := port.Get("protocol"); slices.Contains([]string{"HTTP2", "GRPC", "GRPC-WEB"}, strings.ToUpper(protocol.Text())) {
+				c.http2At = protocol
+			}
 			for _, e := range o.spec.Get("endpoints").Items() {
 				n := first(e.Get("ports").Field(port.Get("name").Text()), port.Get("targetPort"), port.Get("number"))
 				c.endpoints = append(c.endpoints, endpoint{net.JoinHostPort(e.Get("address").Text(), n.Text()), e})
@@ -106,6 +110,9 @@ func (r *istioReader) destinationRule(o manifest) {
 			if n := numberAt(b.at, 0); n.set {
 				*b.into = n
 			}
+		}
+		if upgrade := pool.Get("http", "h2UpgradePolicy"); upgrade.Text() == "UPGRADE" {
+			c.http2At = upgrade
 		}
 		if o.spec.Get("trafficPolicy", "tls", "mode").Text() == "SIMPLE" {
 			c.tls = true

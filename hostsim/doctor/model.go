@@ -258,7 +258,9 @@ type cluster struct {
 	listed      bool // endpoints is the whole membership
 	idle        span
 	longest     span
+	http1At     tree.At // exists where HTTP/1.1 to the endpoints is written down
 	http2At     tree.At // exists for HTTP/2 to the endpoints
+	alpn        bool    // the endpoints' TLS decides between the two
 	tls         bool
 	strips      []string // headers removed behind the host choice
 	connections number

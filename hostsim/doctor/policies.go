@@ -72,3 +72,28 @@ func needs(s *spec.Config) (list []need) {
 	}
 	return list
 }
+
+// waitsAt is the path of the first setting for which each request of a model waits for
+// a call to the state service, empty for none.
+func waitsAt(s *spec.Config) (at string) {
+	eachPolicy(s, func(path string, p *spec.Policy) {
+		asks := p.Type == spec.PolicySessionAware || p.Type == spec.PolicySticky || p.Type == spec.PolicyCacheAware && p.Source != "history"
+		if asks && at == "" {
+			at = path
+		}
+	})
+	for _, name := range slices.Sorted(maps.Keys(s.Models)) {
+		m := s.Models[name]
+		if at == "" && bounded(&m) && (m.Tokens == "" || m.Tokens == spec.TokensExact) {
+			at = tree.Join("models", name) + ".tokens"
+		}
+	}
+	return at
+}
+
+// bounded reports whether the buckets of a model go by the lengths of prompts.
+func bounded(m *spec.Model) bool {
+	return slices.ContainsFunc(m.Buckets, func(b spec.Bucket) bool {
+		return b.MaxContextTokens != nil || b.Limits != nil && (b.Limits.Min != nil || b.Limits.Max != nil)
+	})
+}

@@ -28,6 +28,11 @@ func neededCapabilities() []string {
 	}
 }
 
+// streamCapabilities are those that state.call_stream needs beside them.
+func streamCapabilities() []string {
+	return []string{"proxy_grpc_cancel", "proxy_grpc_send", "proxy_grpc_stream", "proxy_on_grpc_close", "proxy_on_grpc_receive"}
+}
+
 // capabilities compares a list with what is needed. An empty one allows everything.
 func capabilities(m *model, report reporter) {
 	m.eachPlugin(func(_ *proxy, f *filter) {
@@ -35,7 +40,11 @@ func capabilities(m *model, report reporter) {
 		if len(allowed) == 0 {
 			return
 		}
-		missing := slices.DeleteFunc(neededCapabilities(), func(name string) bool { return slices.Contains(allowed, name) })
+		needed := neededCapabilities()
+		if f.callStream() {
+			needed = append(needed, streamCapabilities()...)
+		}
+		missing := slices.DeleteFunc(needed, func(name string) bool { return slices.Contains(allowed, name) })
 		if len(missing) > 0 {
 			report(f.plugin.allowed, "not allowed: %s", strings.Join(missing, ", "))
 		}

@@ -69,10 +69,7 @@ func notCounted(m *model, report reporter) {
 	m.eachPair(func(f *filterConfig, s *stateConfig) {
 		for _, name := range slices.Sorted(maps.Keys(f.spec.Models)) {
 			model := f.spec.Models[name]
-			bounded := slices.ContainsFunc(model.Buckets, func(b spec.Bucket) bool {
-				return b.MaxContextTokens != nil || b.Limits != nil && (b.Limits.Min != nil || b.Limits.Max != nil)
-			})
-			if bounded && model.Tokens != spec.TokensEstimate && !counted(s, name) {
+			if bounded(&model) && model.Tokens != spec.TokensEstimate && !counted(s, name) {
 				report(f.at.Get("models").Get(name, "buckets"), "buckets of %q have bounds, and the state service has no tokenizer for it", name)
 			}
 		}

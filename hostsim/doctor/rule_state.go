@@ -21,17 +21,6 @@ func stateRules() []Rule {
 			Why: "no call gets through", Fix: "give the cluster a transport_socket with TLS, or the service no tls", check: stateTLS,
 		},
 		{
-			Name: "state-http2", Severity: Error, Looks: "HTTP/2 without TLS to the state service",
-			Why: "the service speaks HTTP/1.1 on plain connections", Fix: "explicit_http_config: {http_protocol_options: {}}",
-			check: func(m *model, report reporter) {
-				m.eachState(func(_ *proxy, _ *filter, c *cluster) {
-					if c.http2At.Exists() && !c.tls {
-						report(c.http2At, "cluster %s speaks HTTP/2", c.name)
-					}
-				})
-			},
-		},
-		{
 			Name: "state-token", Severity: Error, Looks: "a token on one side of the state service only",
 			Why: "the service answers every call with 401; or the filter sends a token that nobody asked for", Fix: "set token_env on both sides", check: stateToken,
 		},

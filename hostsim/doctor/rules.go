@@ -11,7 +11,7 @@ import (
 func Rules() []Rule {
 	return slices.Concat(inputRules(), versionRules(), pluginRules(), capabilityRules(), failureRules(), moduleRules(), chainRules(), disabledRules(),
 		bodyRules(), timeRules(), routeRules(), patchRules(), clusterRules(), endpointRules(), breakerRules(),
-		stateRules(), knowledgeRules(), fleetRules())
+		stateRules(), streamRules(), knowledgeRules(), fleetRules())
 }
 
 // eachChain calls visit for every chain with the filter in it.

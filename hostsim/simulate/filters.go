@@ -28,7 +28,8 @@ func (r *run) startFilters(ctx context.Context) error {
 		binary.LittleEndian.PutUint64(seed[8:], uint64(i))
 		vm, err := r.Module.NewVM(ctx, hostsim.VMOptions{
 			PluginName: "pointsman", VMID: "pointsman", PluginConfig: r.Config, AllowOnHeadersStopIteration: true,
-			BodyLimit: bodyLimit, Host: host, Clock: r.Clock, Random: rand.NewChaCha8(seed), Callouts: callouts{r},
+			BodyLimit: bodyLimit, Host: host, Clock: r.Clock, Random: rand.NewChaCha8(seed),
+			Callouts: callouts{r}, GRPC: r.streams(),
 		})
 		if err != nil {
 			return err
@@ -47,27 +48,34 @@ func (callouts) HasCluster(string) bool { return true }
 // Send implements hostsim.CalloutTransport.
 func (c callouts) Send(call hostsim.Callout, done func(hostsim.CalloutReply)) (cancel func()) {
 	path, _ := call.Headers.First(":path")
-	request, err := http.NewRequestWithContext(c.run.ctx, http.MethodPost, path, bytes.NewReader(call.Body))
-	if err != nil {
-		done(hostsim.CalloutReply{Reset: true})
-		return nil
-	}
+	header := http.Header{}
 	for _, h := range call.Headers.Pairs() {
 		if !strings.HasPrefix(h[0], ":") {
-			request.Header.Add(h[0], h[1])
+			header.Add(h[0], h[1])
 		}
 	}
-	c.run.after(callTime/2, func() {
-		a := &answer{status: http.StatusOK, header: http.Header{}}
-		c.run.Service.ServeHTTP(a, request)
-		c.run.after(callTime/2, func() {
-			done(hostsim.CalloutReply{
-				Headers: hostsim.NewHeaders([2]string{":status", strconv.Itoa(a.status)}),
-				Body:    a.body.Bytes(),
-			})
+	c.run.ask(path, header, call.Body, func(a *answer) {
+		done(hostsim.CalloutReply{
+			Headers: hostsim.NewHeaders([2]string{":status", strconv.Itoa(a.status)}),
+			Body:    a.body.Bytes(),
 		})
 	})
 	return nil
+}
+
+// ask takes a request to the state service, and the answer back.
+func (r *run) ask(path string, header http.Header, body []byte, then func(*answer)) {
+	request, err := http.NewRequestWithContext(r.ctx, http.MethodPost, path, bytes.NewReader(body))
+	if err != nil {
+		r.after(callTime, func() { then(&answer{status: http.StatusBadRequest}) })
+		return
+	}
+	request.Header = header
+	r.after(callTime/2, func() {
+		a := &answer{status: http.StatusOK, header: http.Header{}}
+		r.Service.ServeHTTP(a, request)
+		r.after(callTime/2, func() { then(a) })
+	})
 }
 
 // answer is what the state service answers (http.ResponseWriter).

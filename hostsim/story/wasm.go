@@ -12,6 +12,7 @@ import (
 
 	"github.com/pointsman/pointsman/core/wire"
 	"github.com/pointsman/pointsman/hostsim"
+	"github.com/pointsman/pointsman/hostsim/internal/callstream"
 )
 
 // Wasm runs a compiled filter in hostsim.
@@ -25,7 +26,7 @@ func (w Wasm) Start(config []byte, env Surroundings) (Filter, error) {
 	f := &wasmFilter{host: hostsim.NewHost(), trace: &hostsim.Trace{}, streams: map[uint32]*wasmExchange{}}
 	vm, err := w.Module.NewVM(context.Background(), hostsim.VMOptions{
 		PluginConfig: config, AllowOnHeadersStopIteration: !env.HideBodies, BodyLimit: bodyLimit,
-		Clock: env.Clock, Callouts: callouts{env.Service}, Host: f.host, Log: f.note, Trace: f.trace,
+		Clock: env.Clock, Callouts: callouts{env.Service}, GRPC: streams(env.Service), Host: f.host, Log: f.note, Trace: f.trace,
 	})
 	if errors.Is(err, hostsim.ErrRefused) {
 		return nil, &RefusedError{Lines: f.refused}
@@ -66,6 +67,33 @@ func (c callouts) Send(call hostsim.Callout, done func(hostsim.CalloutReply)) (c
 		done(hostsim.CalloutReply{Headers: hostsim.NewHeaders([2]string{":status", "200"}), Body: reply})
 	})
 	return nil
+}
+
+// streams carry calls on streams to the story's state service. A reply that is lost takes its stream along.
+func streams(service Service) hostsim.GRPCFunc {
+	const unavailable = 14
+	return func(message []byte, s *hostsim.AnsweredGRPC) {
+		call, err := callstream.Decode(message)
+		if err != nil {
+			s.Close(unavailable, err.Error())
+			return
+		}
+		asked := call.Bind
+		switch call.Path() {
+		case "":
+			s.Reply(call.Reply(callstream.Answer{}))
+			return
+		case wire.ObservePath:
+			asked = call.Observe
+		}
+		service.Call(call.Path(), asked, func(reply []byte, ok bool) {
+			if !ok {
+				s.Close(unavailable, "the reply is lost")
+				return
+			}
+			s.Reply(call.Reply(callstream.Answer{Message: reply}))
+		})
+	}
 }
 
 // wasmFilter is a filter context in a VM.

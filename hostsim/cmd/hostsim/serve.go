@@ -146,7 +146,9 @@ func (c *serveCmd) proxyConfig(document []byte, cfg *spec.Config, logger *slog.L
 		Env: environment(cfg),
 	}
 	if cfg.State != nil {
-		config.Clusters = append(config.Clusters, hostsim.Cluster{Name: cfg.State.Cluster, Endpoints: []string{c.State}})
+		config.Clusters = append(config.Clusters, hostsim.Cluster{
+			Name: cfg.State.Cluster, Endpoints: []string{c.State}, HTTP2: cfg.State.CallStream,
+		})
 	}
 	return config
 }

@@ -173,6 +173,27 @@ func TestServe_demoHitsItsCaches(t *testing.T) {
 	}, 20*time.Second, 50*time.Millisecond)
 }
 
+// With state.call_stream the state service is spoken to in HTTP/2, and calls go on a stream.
+func TestServe_callsOnAStream(t *testing.T) {
+	fleet := fleetOf(t, "demo", 2)
+	text, err := os.ReadFile("../../../configs/filter/cache-aware.json")
+	require.NoError(t, err)
+	document := map[string]any{}
+	require.NoError(t, json.Unmarshal(text, &document))
+	document["state"].(map[string]any)["call_stream"] = true
+	text, err = json.Marshal(document)
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "filter.json")
+	require.NoError(t, os.WriteFile(file, text, 0o600))
+	s := serving(t, simulated(t), &serveCmd{Config: file, State: fleet.stateURL()})
+	s.ask("demo")
+	require.Eventually(t, func() bool {
+		return strings.Contains(s.metrics(), `pointsman_call_streams_total{outcome="opened"} 1`)
+	}, 20*time.Second, 20*time.Millisecond)
+	s.ask("demo")
+	require.NotContains(t, s.metrics(), `outcome="lost"`)
+}
+
 // metrics reads the admin listener.
 func (s *served) metrics() string {
 	w := httptest.NewRecorder()

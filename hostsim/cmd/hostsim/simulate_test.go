@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/pointsman/pointsman/core/wire"
 	"github.com/pointsman/pointsman/e2e/envoytest"
 	"github.com/pointsman/pointsman/hostsim"
 	"github.com/pointsman/pointsman/hostsim/simulate"
@@ -55,6 +57,43 @@ func TestSimulate_repeats_itself(t *testing.T) {
 		first, second := s(), s()
 		require.Equal(t, first, second, policy)
 	}
+}
+
+// listened is a service that counts the calls that came on a stream: they have no content type.
+type listened struct {
+	*simulatedState
+	streamed, requested int
+}
+
+func (l *listened) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == wire.ObservePath {
+		if r.Header.Get("content-type") == "" {
+			l.streamed++
+		} else {
+			l.requested++
+		}
+	}
+	l.simulatedState.ServeHTTP(w, r)
+}
+
+// Calls on a stream are on the virtual clock as well.
+func TestSimulate_calls_on_a_stream(t *testing.T) {
+	module := simulated(t)
+	run := func() (*simulate.Result, *listened) {
+		setup, err := sessions(400_000, 4).simulation("local", 7).setup(module)
+		require.NoError(t, err)
+		setup.Config = bytes.Replace(setup.Config, []byte(`"state": {`), []byte(`"state": {"call_stream": true, `), 1)
+		service := &listened{simulatedState: setup.Service.(*simulatedState)}
+		setup.Service = service
+		r, err := setup.Run(t.Context())
+		require.NoError(t, err)
+		return r, service
+	}
+	first, service := run()
+	second, _ := run()
+	require.Equal(t, first, second)
+	require.Greater(t, service.streamed, service.requested)
+	require.Zero(t, first.Failed)
 }
 
 func TestSimulate_prints_a_table(t *testing.T) {

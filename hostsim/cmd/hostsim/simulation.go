@@ -37,9 +37,17 @@ type simulation struct {
 
 // run simulates it with the module as filter.
 func (s simulation) run(ctx context.Context, module *hostsim.Module) (*simulate.Result, error) {
-	policy, err := policyConfig(s.policy)
+	setup, err := s.setup(module)
 	if err != nil {
 		return nil, err
+	}
+	return setup.Run(ctx)
+}
+
+func (s simulation) setup(module *hostsim.Module) (simulate.Setup, error) {
+	policy, err := policyConfig(s.policy)
+	if err != nil {
+		return simulate.Setup{}, err
 	}
 	clock := hostsim.NewManualClock(time.Unix(0, 0))
 	return simulate.Setup{
@@ -49,7 +57,7 @@ func (s simulation) run(ctx context.Context, module *hostsim.Module) (*simulate.
 		// deadline on the machine's clock, which must not decide anything.
 		Config: fmt.Appendf(nil, `{"version": 1, "state": {"cluster": "state", "observe_timeout_ms": 10000, "bind_timeout_ms": 10000}, "models": {%q: {"buckets": [
 			{"id": "all", "groups": {"plain": {"policy": %s}}}]}}}`, simulatedModel, policy),
-	}.Run(ctx)
+	}, nil
 }
 
 // simulatedState is the real state service without its eyes: what it knows of the

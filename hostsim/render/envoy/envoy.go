@@ -39,9 +39,10 @@ type bootstrap struct {
 
 // cluster is one whose endpoints are known.
 type cluster struct {
-	Name      string
-	Type      string // STATIC or STRICT_DNS
-	Endpoints []render.Address
+	Name       string
+	Type       string // STATIC or STRICT_DNS
+	Endpoints  []render.Address
+	CallStream bool // carries the stream of state.call_stream, which needs HTTP/2
 }
 
 // Render gives the bootstrap for a configuration.

@@ -3,12 +3,16 @@ package envoy_test
 import (
 	"flag"
 	"os"
+	"strings"
 	"testing"
+	"time"
 
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/pointsman/pointsman/hostsim/render"
@@ -28,7 +32,7 @@ const named = `{
   "paths": ["/v1/chat/completions", "/generate"],
   "max_body_bytes": 1048576,
   "body_timeout_ms": 1500000,
-  "state": {"cluster": "llm: state", "token_env": "STATE_TOKEN"},
+  "state": {"cluster": "llm: state", "token_env": "STATE_TOKEN", "call_stream": true},
   "abort": {"cluster": "llm-engines"},
   "endpoint_header": "x-gateway-destination-endpoint",
   "models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "random"}}}}]}}
@@ -79,6 +83,33 @@ func TestRender_golden(t *testing.T) {
 			require.Equal(t, string(want), string(text), "run the test with -update")
 		})
 	}
+}
+
+// stateOptions are those of the state service's cluster, as Envoy reads them.
+func stateOptions(t *testing.T, filter string) *httpv3.HttpProtocolOptions {
+	t.Helper()
+	text, err := rendered(t, filter, options())
+	require.NoError(t, err)
+	documents, err := render.Documents(text)
+	require.NoError(t, err)
+	var bootstrap bootstrapv3.Bootstrap
+	require.NoError(t, protojson.Unmarshal(documents[0], &bootstrap))
+	state := bootstrap.StaticResources.Clusters[0]
+	require.Equal(t, "pointsman_state", state.Name)
+	var o httpv3.HttpProtocolOptions
+	require.NoError(t, state.TypedExtensionProtocolOptions["envoy.extensions.upstreams.http.v3.HttpProtocolOptions"].UnmarshalTo(&o))
+	return &o
+}
+
+// A stream of calls needs HTTP/2 and pings; without one the state service gets HTTP/1.1.
+func TestRender_callStream(t *testing.T) {
+	stream := strings.Replace(plain, `"cluster": "pointsman_state"`, `"cluster": "pointsman_state", "call_stream": true`, 1)
+	pings := stateOptions(t, stream).GetExplicitHttpConfig().GetHttp2ProtocolOptions().GetConnectionKeepalive()
+	require.Equal(t, 5*time.Second, pings.GetInterval().AsDuration())
+	require.Equal(t, 2*time.Second, pings.GetTimeout().AsDuration())
+	off := stateOptions(t, plain).GetExplicitHttpConfig()
+	require.NotNil(t, off.GetHttpProtocolOptions())
+	require.Nil(t, off.GetHttp2ProtocolOptions())
 }
 
 func refusal(path, reason, instead string) render.Refusal {

@@ -56,8 +56,9 @@ func (b *bootstrap) version(text string, refused *render.Refusals) {
 func (b *bootstrap) state(in *render.Input, refused *render.Refusals) {
 	if at, ok := in.StateAddress(refused); ok {
 		list := []render.Address{at}
-		b.TokenEnv = in.Filter.State.TokenEnv
-		b.State = &cluster{Name: in.Filter.State.Cluster, Type: typeOf(list), Endpoints: list}
+		s := in.Filter.State
+		b.TokenEnv = s.TokenEnv
+		b.State = &cluster{Name: s.Cluster, Type: typeOf(list), Endpoints: list, CallStream: s.CallStream}
 	}
 }
 

@@ -32,9 +32,10 @@ type manifests struct {
 
 // state is the cluster of the state service.
 type state struct {
-	Name    string
-	Type    string // STATIC or STRICT_DNS
-	Address render.Address
+	Name       string
+	Type       string // STATIC or STRICT_DNS
+	Address    render.Address
+	CallStream bool // carries the stream of state.call_stream, which needs HTTP/2
 }
 
 // Render gives the manifests for a configuration.

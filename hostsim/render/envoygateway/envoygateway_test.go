@@ -146,6 +146,24 @@ func TestRender_variants(t *testing.T) {
 	require.Equal(t, "10.0.0.1", object[egv1a1.Backend](t, objects, "Backend").Spec.Endpoints[0].IP.Address)
 }
 
+// A stream of calls makes the state service's cluster speak HTTP/2.
+func TestRender_callStream(t *testing.T) {
+	for setting, want := range map[string]string{
+		"":                      `{"http_protocol_options":{}}`,
+		`, "call_stream": true`: `{"http2_protocol_options":{"connection_keepalive":{"interval":"5s","timeout":"2s"}}}`,
+	} {
+		text := strings.Replace(filter, `"cluster": "pointsman_state"`, `"cluster": "pointsman_state"`+setting, 1)
+		patches := object[egv1a1.EnvoyPatchPolicy](t, rendered(t, text, options()), "EnvoyPatchPolicy").Spec.JSONPatches
+		var cluster struct {
+			Options map[string]struct {
+				Config json.RawMessage `json:"explicit_http_config"`
+			} `json:"typed_extension_protocol_options"`
+		}
+		require.NoError(t, json.Unmarshal(patches[3].Operation.Value.Raw, &cluster))
+		require.JSONEq(t, want, string(cluster.Options["envoy.extensions.upstreams.http.v3.HttpProtocolOptions"].Config))
+	}
+}
+
 // The header that names the engine is the configuration's wherever it is read and
 // wherever it is removed.
 func TestRender_endpointHeader(t *testing.T) {

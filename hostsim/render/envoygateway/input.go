@@ -98,7 +98,7 @@ func (m *manifests) state(in *render.Input, refused *render.Refusals) {
 		return
 	}
 	m.TokenEnv = c.TokenEnv
-	m.State = &state{Name: c.Cluster, Type: "STRICT_DNS", Address: at}
+	m.State = &state{Name: c.Cluster, Type: "STRICT_DNS", Address: at, CallStream: c.CallStream}
 	if at.Literal() {
 		m.State.Type = "STATIC"
 	}

@@ -129,7 +129,10 @@ func (m *manifests) state(in *render.Input, refused *render.Refusals) {
 		return
 	}
 	m.TokenEnv = in.Filter.State.TokenEnv
-	s := &service{Name: "pointsman-state", Namespace: m.Namespace, Host: stateHost, Port: at.Port, Entry: true, Endpoints: []render.Address{at}, Resolution: "STATIC"}
+	s := &service{
+		Name: "pointsman-state", Namespace: m.Namespace, Host: stateHost, Port: at.Port, Entry: true,
+		Endpoints: []render.Address{at}, Resolution: "STATIC", CallStream: in.Filter.State.CallStream,
+	}
 	if host, known := kubernetes(at.Host); known {
 		s.Host, s.Entry = host, false
 	} else if !at.Literal() {

@@ -47,6 +47,7 @@ type service struct {
 	Entry      bool // needs a ServiceEntry
 	Resolution string
 	Endpoints  []render.Address
+	CallStream bool // carries the stream of state.call_stream, which needs HTTP/2
 }
 
 // cluster is Istio's name of the destination in the proxy.

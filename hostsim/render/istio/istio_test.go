@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
 
 	"github.com/pointsman/pointsman/core/spec"
 	"github.com/pointsman/pointsman/hostsim/render"
@@ -18,7 +19,7 @@ var update = flag.Bool("update", false, "write golden files")
 const whole = `{
   "version": 1,
   "transport_retry": true,
-  "state": {"cluster": "pointsman_state", "token_env": "STATE_TOKEN"},
+  "state": {"cluster": "pointsman_state", "token_env": "STATE_TOKEN", "call_stream": true},
   "abort": {"cluster": "engines"},
   "models": {"m": {"buckets": [{"id": "all", "groups": {"plain": {"policy": {"type": "cache_aware"}}}}]}}
 }`
@@ -99,6 +100,39 @@ func TestRender_gives_the_filter_the_names_of_the_mesh(t *testing.T) {
 	cfg, err := spec.Decode([]byte(config))
 	require.NoError(t, err)
 	require.Equal(t, spec.State{Cluster: "outbound|9090||state.pointsman.internal", Authority: "state.pointsman.internal", TokenEnv: "STATE_TOKEN"}, *cfg.State)
+}
+
+// A stream of calls makes the state service's cluster speak HTTP/2, in full mode and by
+// headers alone, and leaves the engines' one alone.
+func TestRender_callStream(t *testing.T) {
+	stream := strings.Replace(byHeaders, `"cluster": "pointsman_state"`, `"cluster": "pointsman_state", "call_stream": true`, 1)
+	headers := options()
+	headers.HeaderOnly = true
+	for _, tc := range []struct {
+		filter  string
+		options render.Options
+		want    int
+	}{{whole, options(), 1}, {stream, headers, 1}, {byHeaders, headers, 0}} {
+		text, err := rendered(t, tc.filter, tc.options)
+		require.NoError(t, err)
+		documents, err := render.Documents([]byte(text))
+		require.NoError(t, err)
+		upgrades, pings := 0, 0
+		for _, d := range documents {
+			upgrades += strings.Count(string(d), `"h2UpgradePolicy":"UPGRADE"`)
+			for _, p := range gjson.GetBytes(d, `spec.configPatches.#(applyTo=="CLUSTER")#`).Array() {
+				options := p.Get("patch.value.typed_extension_protocol_options").String()
+				if !strings.Contains(options, "connection_keepalive") {
+					continue
+				}
+				pings++
+				require.Equal(t, "state.pointsman.internal", p.Get("match.cluster.service").String())
+				require.NotContains(t, options, `"http_protocol_options"`)
+			}
+		}
+		require.Equal(t, tc.want, upgrades)
+		require.Equal(t, tc.want, pings)
+	}
 }
 
 func refusal(path, reason, instead string) render.Refusal {

@@ -46,6 +46,7 @@ type manifests struct {
 	Checksum        string // of the configuration; empty in the base, where overlays may change it
 	Port            uint16
 	TLS             bool
+	CallStream      bool // the filter keeps a stream of calls
 	GraceSeconds    int64
 	Secrets         []string
 	Mounts          []mount
@@ -141,6 +142,7 @@ func read(in *render.Input, o Options) (*manifests, error) {
 	if s == nil {
 		s = DefaultStatesvc(namespace)
 	}
+	m.CallStream = in.Filter.State != nil && in.Filter.State.CallStream
 	m.statesvc(s, namespace)
 	m.Mounts = s.mounts(&refused)
 	s.check(in, &refused)

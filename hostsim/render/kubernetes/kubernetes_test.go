@@ -184,6 +184,33 @@ func TestRender_statesvc(t *testing.T) {
 	require.False(t, *objects[appsv1.Deployment](t, files, "Deployment")[0].Spec.Template.Spec.AutomountServiceAccountToken)
 }
 
+// The port's protocol is named where a mesh must know it: for a stream of calls, which
+// needs HTTP/2. With TLS both sides agree by themselves.
+func TestRender_callStream(t *testing.T) {
+	stream := strings.Replace(filter, `"cluster":"pointsman_state"`, `"cluster":"pointsman_state","call_stream":true`, 1)
+	tls := &kubernetes.Statesvc{
+		Text: []byte("version: 1\n"), Port: 9090, Kubernetes: true,
+		CertFile: "/etc/pointsman-tls/tls.crt", KeyFile: "/etc/pointsman-tls/tls.key",
+	}
+	h2c := "kubernetes.io/h2c"
+	for _, tc := range []struct {
+		filter   string
+		statesvc *kubernetes.Statesvc
+		name     string
+		want     *string
+	}{
+		{filter, nil, "http", nil},
+		{stream, nil, "http", &h2c},
+		{stream, tls, "https", nil},
+	} {
+		files, err := kubernetes.Render(input(t, tc.filter, render.Options{}), kubernetes.Options{Image: kubernetes.Image, Statesvc: tc.statesvc})
+		require.NoError(t, err)
+		port := objects[corev1.Service](t, files, "Service")[0].Spec.Ports[0]
+		require.Equal(t, tc.name, port.Name)
+		require.Equal(t, tc.want, port.AppProtocol)
+	}
+}
+
 // Everything that would not work is refused at once.
 func TestRender_refusals(t *testing.T) {
 	in := input(t, `{"version":1,"models":{"m":{"buckets":[{"id":"a","groups":{"plain":{"policy":{"type":"random"}}}}]}},

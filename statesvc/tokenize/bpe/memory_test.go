@@ -57,9 +57,7 @@ func TestHostileFilesAreBoundedInMemory(t *testing.T) {
 	}
 	tests := map[string]struct{ before, part, after string }{
 		"one number":           {`{"model":{"dropout":`, "9", `}}`},
-		"one escaped string":   {`{"model":{"continuing_subword_prefix":"`, `\u0001`, `"}}`},
 		"one token":            {`{"model":{"vocab":{"`, "a", `":1}}}`},
-		"the same token":       {`{"model":{"vocab":{"a":0`, `,"a":0`, `}}}`},
 		"merges in lists":      {`{"model":{"merges":["a b"`, `,["word# ","and#"]`, `]}}`},
 		"added tokens":         {`{"added_tokens":[{}`, `,{}`, `]}`},
 		"one added token":      {`{"added_tokens":[{"id":1,"content":"`, "ab", `"}]}`},

@@ -1,7 +1,8 @@
 //go:build wasip1
 
 // Command steered is a test filter whose behaviour the request headers choose: each "x-do" value is a list of steps
-// "phase:verb:argument", separated by blanks, where phase is headers, body, end, response, chunk, log, reply or tick.
+// "phase:verb:argument", separated by blanks, where phase is headers, body, end, response, chunk, log, reply,
+// tick, message or closed.
 package main
 
 import (
@@ -42,7 +43,7 @@ func (p *plugin) OnPluginStart(int) types.OnPluginStartStatus {
 	if strings.HasPrefix(string(config), "panic") {
 		panic("asked to")
 	}
-	p.onTick = parse(string(config))
+	p.onTick, steered = parse(string(config)), p
 	if len(p.onTick) > 0 {
 		must(proxywasm.SetTickPeriodMilliSeconds(100))
 	}

@@ -184,6 +184,8 @@ func doShared(st step, name, value string) {
 		must(err)
 		must(proxywasm.EnqueueSharedQueue(id, []byte(value)))
 	default:
-		panic("no such verb: " + st.verb)
+		if !doGRPC(st, name, value) {
+			panic("no such verb: " + st.verb)
+		}
 	}
 }
