@@ -188,7 +188,7 @@ func TestAborts_after_trouble(t *testing.T) {
 			if h.version == "" {
 				return // hostsim has no time-out of its own
 			}
-			r.envoy = envoytest.Start(t, envoytest.Options{
+			r.envoy = envoys.Lend(t, envoytest.Options{
 				Version: h.version, Bootstrap: h.bootstrap, Module: module.Module(t), State: r.state.addr, Engines: r.fleet.Addrs(),
 				Filter:  []byte(`{"version":1,` + s.extra + `"state":{"cluster":"pointsman_state"},"models":` + s.filter + `}`),
 				Manager: map[string]any{"stream_idle_timeout": "1s"},

@@ -54,9 +54,11 @@ type usage struct {
 	} `json:"prompt_tokens_details"`
 }
 
-// awaitStored waits until the index has all that the engines said.
+// awaitStored waits until the index has all that the engines said. An engine says what it
+// holds of a prompt after it has answered, so what is in it must end first.
 func (r *rig) awaitStored() {
 	r.t.Helper()
+	r.awaitIdle()
 	r.eventually(func() bool {
 		for _, e := range r.fleet.Engines() {
 			resp, err := http.Get("http://" + r.state.addr + "/v1/index?worker=" + e.Name())

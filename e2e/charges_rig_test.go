@@ -71,7 +71,7 @@ func (b *backend) newFront(t testing.TB, h host, s frontSetup) *front {
 		cfg.Clusters[1].HTTP2 = cfg.Clusters[1].HTTP2 && !s.http1
 		f.runHostsim(cfg)
 	} else {
-		f.useEnvoy(envoytest.Start(t, b.envoyOptions(t, h, s)))
+		f.useEnvoy(envoys.Lend(t, b.envoyOptions(t, h, s)))
 	}
 	f.awaitModels()
 	return f

@@ -34,7 +34,7 @@ func TestDeath_without_retry_costs_what_was_on_it(t *testing.T) {
 			// No breaker half-opens by itself during the test, however long it takes.
 			options := b.envoyOptions(t, h, frontSetup{models: allModels, state: tap.addr(), extra: `"breaker":{"cool_down_ms":600000},`})
 			options.Concurrency = vms
-			f.useEnvoy(envoytest.Start(t, options))
+			f.useEnvoy(envoys.Lend(t, options))
 			f.awaitModels()
 			l := f.markedLoad(clients)
 			f.eventually(func() bool { return f.engine(2).Counters().Received > 20 && tap.busy() > 0 }, "no load")

@@ -45,7 +45,7 @@ func fidelityHosts(t *testing.T, run func(*testing.T, *stage)) {
 	for _, h := range oneOfEach() {
 		t.Run(h.name, func(t *testing.T) {
 			t.Parallel()
-			run(t, newStage(t, h, stageSetup{watched: 2, setup: setup{filter: allModels}}))
+			run(t, newStage(t, h, stageSetup{watched: 2, quiet: true, setup: setup{filter: allModels}}))
 		})
 	}
 }

@@ -24,10 +24,12 @@ func remembering(t *testing.T, h host) (*rig, setup) {
 	return r, s
 }
 
-// talks is a workload of conversations whose requests go one at a time.
+// talks is a workload of conversations whose requests go one at a time. They have more
+// system prompts than there are engines, so that no engine is left out because those that
+// hold a prompt are never busy.
 func talks(seed uint64, sessions, turns int) traffic.Workload {
 	c := traffic.SessionChats("m", seed)
-	c.Sessions, c.Turns, c.Groups, c.Turn, c.MaxTokens = sessions, turns, 4, 5000, 2
+	c.Sessions, c.Turns, c.Groups, c.Turn, c.MaxTokens = sessions, turns, 10, 5000, 2
 	c.Answer = strings.Repeat(" token", 100)
 	return c.Start()
 }

@@ -117,7 +117,7 @@ func (r *rig) startProxy(s setup) {
 }
 
 func (r *rig) startEnvoy(s setup, filter string) {
-	r.envoy = envoytest.Start(r.t, envoytest.Options{
+	r.envoy = envoys.Lend(r.t, envoytest.Options{
 		Version: r.host.version, Bootstrap: r.host.bootstrap, Module: module.Module(r.t), Filter: []byte(filter),
 		State: r.state.addr, Engines: r.fleet.Addrs(), NoHeaderPause: s.noHeaderPause, Concurrency: s.concurrency,
 		EndpointHeader: s.endpoint, Before: s.before,

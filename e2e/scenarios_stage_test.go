@@ -33,7 +33,7 @@ type stageSetup struct {
 	setup
 	watched int
 	manager map[string]any // settings of Envoy's connection manager
-	quiet   bool           // no trace: for many requests
+	quiet   bool           // no trace, so that Envoy may be a lent one
 	cluster string         // of the state service; empty is the shipped one
 	edit    func(*hostsim.ProxyConfig)
 }
@@ -85,11 +85,16 @@ func (s *stage) startState() *stateService {
 func (s *stage) startProxy(setup stageSetup) {
 	filter := s.filterConfig(setup)
 	if s.host.version != "" {
-		s.envoy = envoytest.Start(s.t, envoytest.Options{
+		o := envoytest.Options{
 			Version: s.host.version, Bootstrap: s.host.bootstrap, Module: module.Module(s.t), Filter: []byte(filter),
 			State: s.syncs.addr(), Engines: s.addrs(), Concurrency: setup.concurrency, Manager: setup.manager, Trace: !setup.quiet,
 			NoHeaderPause: setup.noHeaderPause,
-		})
+		}
+		if setup.quiet {
+			s.envoy = envoys.Lend(s.t, o)
+		} else {
+			s.envoy = envoytest.Start(s.t, o)
+		}
 		s.url, s.log = s.envoy.URL(), s.envoy.Log
 		s.traced = &envoyTracer{envoy: s.envoy}
 		return

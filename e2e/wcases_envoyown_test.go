@@ -44,7 +44,7 @@ func TestW20_envoy(t *testing.T) {
 	for _, version := range envoytest.Versions() {
 		t.Run(version, func(t *testing.T) {
 			s := newStage(t, host{version, version, envoytest.OverrideHost}, stageSetup{
-				watched: 2, setup: setup{filter: allModels, extra: `"transport_retry":true,`},
+				watched: 2, quiet: true, setup: setup{filter: allModels, extra: `"transport_retry":true,`},
 			})
 			arrived, release := make(chan struct{}, 1), make(chan struct{})
 			s.engines[0].play(func(http.ResponseWriter, arrival) { panic(http.ErrAbortHandler) })

@@ -12,10 +12,10 @@ import (
 // its administration page.
 func StartBare(t testing.TB, version string, config []byte, addr, admin string) *Envoy {
 	t.Helper()
-	e := &Envoy{addr: addr, admin: admin, done: make(chan struct{})}
+	e := newEnvoy(addr, admin)
 	e.run(t, Options{Version: version}, Binary(t, version), config)
-	require.Eventually(t, func() bool { return e.live() || e.Exited() }, 180*time.Second, 50*time.Millisecond, "envoy %s is not live:\n%s", version, &e.log)
-	require.False(t, e.Exited(), "envoy %s ended:\n%s", version, &e.log)
+	require.Eventually(t, func() bool { return e.live() || e.Exited() }, 180*time.Second, 50*time.Millisecond, "envoy %s is not live:\n%s", version, e.log)
+	require.False(t, e.Exited(), "envoy %s ended:\n%s", version, e.log)
 	return e
 }
 

@@ -26,7 +26,7 @@ type Dynamic struct {
 func StartDynamic(t testing.TB, o Options, flags ...string) *Dynamic {
 	t.Helper()
 	d := &Dynamic{
-		Envoy:   &Envoy{addr: FreePort(t), admin: FreePort(t), done: make(chan struct{})},
+		Envoy:   newEnvoy(FreePort(t), FreePort(t)),
 		options: o, dir: t.TempDir(), staging: t.TempDir(),
 	}
 	if d.options.State == "" {
@@ -35,7 +35,7 @@ func StartDynamic(t testing.TB, o Options, flags ...string) *Dynamic {
 	config, err := d.split()
 	require.NoError(t, err)
 	d.run(t, d.options, Binary(t, o.Version), config, flags...)
-	require.Eventually(t, d.live, 60*time.Second, 50*time.Millisecond, "envoy %s is not live:\n%s", o.Version, &d.log)
+	require.Eventually(t, d.live, 60*time.Second, 50*time.Millisecond, "envoy %s is not live:\n%s", o.Version, d.log)
 	return d
 }
 

@@ -73,16 +73,21 @@ type Options struct {
 type Envoy struct {
 	addr, admin string
 	cmd         *exec.Cmd
-	log         logBuffer
+	log         *logBuffer
+	from        int // where its test's part of the log begins
 	done        chan struct{}
+}
+
+func newEnvoy(addr, admin string) *Envoy {
+	return &Envoy{addr: addr, admin: admin, log: &logBuffer{}, done: make(chan struct{})}
 }
 
 // Start runs an Envoy and waits until it listens.
 func Start(t testing.TB, o Options) *Envoy {
 	t.Helper()
 	e := Launch(t, o)
-	require.Eventually(t, func() bool { return e.live() || e.Exited() }, 180*time.Second, 50*time.Millisecond, "envoy %s is not live:\n%s", o.Version, &e.log)
-	require.False(t, e.Exited(), "envoy %s ended:\n%s", o.Version, &e.log)
+	require.Eventually(t, func() bool { return e.live() || e.Exited() }, 180*time.Second, 50*time.Millisecond, "envoy %s is not live:\n%s", o.Version, e.log)
+	require.False(t, e.Exited(), "envoy %s ended:\n%s", o.Version, e.log)
 	return e
 }
 
@@ -91,7 +96,7 @@ func Start(t testing.TB, o Options) *Envoy {
 func Launch(t testing.TB, o Options) *Envoy {
 	t.Helper()
 	binary := Binary(t, o.Version)
-	e := &Envoy{addr: FreePort(t), admin: FreePort(t), done: make(chan struct{})}
+	e := newEnvoy(FreePort(t), FreePort(t))
 	if o.State == "" {
 		o.State = FreePort(t)
 	}
@@ -113,20 +118,28 @@ func (e *Envoy) run(t testing.TB, o Options, binary string, config []byte, flags
 	e.launch(t, max(o.Concurrency, 1), level, binary, path, nil, flags...)
 }
 
-// launch starts the process with a bootstrap's file.
+// launch starts the process with a bootstrap's file, for the time of a test.
 func (e *Envoy) launch(t testing.TB, threads int, level, binary, path string, env []string, flags ...string) {
 	t.Helper()
+	require.NoError(t, e.spawn(threads, level, binary, path, env, flags...))
+	t.Cleanup(e.Kill)
+}
+
+// spawn starts the process.
+func (e *Envoy) spawn(threads int, level, binary, path string, env []string, flags ...string) error {
 	args := append([]string{
 		"-c", path, "--concurrency", strconv.Itoa(threads),
 		"--disable-hot-restart", "--log-level", "warning", "--component-log-level", level,
 	}, flags...)
 	e.cmd = exec.Command(binary, args...)
 	e.cmd.Env = append(os.Environ(), env...)
-	e.cmd.Stdout, e.cmd.Stderr = &e.log, &e.log
+	e.cmd.Stdout, e.cmd.Stderr = e.log, e.log
 	e.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	require.NoError(t, e.cmd.Start())
+	if err := e.cmd.Start(); err != nil {
+		return fmt.Errorf("start envoy: %w", err)
+	}
 	go func() { defer close(e.done); _ = e.cmd.Wait() }()
-	t.Cleanup(e.Kill)
+	return nil
 }
 
 // Binary finds an installed Envoy.
@@ -178,8 +191,11 @@ func (e *Envoy) Addr() string { return e.addr }
 // URL is the base URL of the listener.
 func (e *Envoy) URL() string { return "http://" + e.addr }
 
-// Log is what the Envoy has written so far.
-func (e *Envoy) Log() string { return e.log.String() }
+// Process is the id of the process.
+func (e *Envoy) Process() int { return e.cmd.Process.Pid }
+
+// Log is what the Envoy has written so far, for its test.
+func (e *Envoy) Log() string { return e.log.String()[e.from:] }
 
 // Exited reports whether the process has ended.
 func (e *Envoy) Exited() bool {
@@ -226,10 +242,13 @@ func (e *Envoy) Stats(filter string) (map[string]float64, error) {
 	return values, nil
 }
 
-func (e *Envoy) get(path string) (string, error) {
+func (e *Envoy) get(path string) (string, error) { return e.ask(http.MethodGet, path) }
+
+// ask calls the administration page.
+func (e *Envoy) ask(method, path string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+e.admin+path, nil)
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+e.admin+path, nil)
 	if err != nil {
 		return "", err
 	}

@@ -22,10 +22,10 @@ type Given struct {
 // Start runs an Envoy and waits until it listens.
 func (g Given) Start(t testing.TB) *Envoy {
 	t.Helper()
-	e := &Envoy{addr: g.Listen, admin: g.Admin, done: make(chan struct{})}
+	e := newEnvoy(g.Listen, g.Admin)
 	e.launch(t, 1, "wasm:info", Binary(t, g.Version), g.file(t), g.Env)
-	require.Eventually(t, func() bool { return e.live() || e.Exited() }, 180*time.Second, 50*time.Millisecond, "envoy %s is not live:\n%s", g.Version, &e.log)
-	require.False(t, e.Exited(), "envoy %s ended:\n%s", g.Version, &e.log)
+	require.Eventually(t, func() bool { return e.live() || e.Exited() }, 180*time.Second, 50*time.Millisecond, "envoy %s is not live:\n%s", g.Version, e.log)
+	require.False(t, e.Exited(), "envoy %s ended:\n%s", g.Version, e.log)
 	return e
 }
 
