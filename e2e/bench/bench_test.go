@@ -99,8 +99,8 @@ func TestRun_makes_every_table(t *testing.T) {
 	const figure = `-?\d+(\.\d+)? \(-?\d+(\.\d+)? to -?\d+(\.\d+)?\)`
 	for section, rows := range map[string][]string{
 		"requests": {`\| 4 +\| 4 KB \|( +FIGURE +\|| FIGURE +\|){5}`},
-		"sessions": {`\| known session +\| \d\.\d\d +\|( +FIGURE +\|| FIGURE +\|){5}`, `\| new session +\| \d\.\d\d +\|`, `\| no callout \(power_of_two\) +\| 0\.00 +\|`, `\| whole answer, p99 ms +\|( FIGURE +\|){4}`},
-		"history":  {`\| 4 KB \| history +\|( FIGURE +\|){4} 0\.00 +\| FIGURE`, `\| 4 KB \| local +\|( FIGURE +\|){4} 1\.00 +\| FIGURE`},
+		"sessions": {`\| known session +\| \d\.\d\d +\|( +FIGURE +\|| FIGURE +\|){5}`, `\| new session +\| \d\.\d\d +\|`, `\| known session, call_stream +\| 1\.00 +\|`, `\| no call \(power_of_two\) +\| 0\.00 +\|`, `\| whole answer, p99 ms +\|( FIGURE +\|){4}`},
+		"history":  {`\| 4 KB \| history +\|( FIGURE +\|){4} 0\.00 +\| FIGURE`, `\| 4 KB \| local +\|( FIGURE +\|){4} 1\.00 +\| FIGURE`, `\| 4 KB \| local, call_stream +\|( FIGURE +\|){4} 1\.00 +\| FIGURE`},
 		"streams":  {`\| CPU per chunk, us +\|( FIGURE +\|){4}`},
 		"latency":  {`\| whole answer, p99 ms +\|( FIGURE +\|){4}`, `\| first token, p50 ms +\|( FIGURE +\|){4}`},
 		"tokenize": {`\| cold +\| 4KB +\|( FIGURE +\|){2} 5; `, `\| growing chat +\| 128KB +\|( FIGURE +\|){2} 200; `, `\| whole request +\| 4KB +\|( FIGURE +\|){2}`},

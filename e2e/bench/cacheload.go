@@ -18,10 +18,8 @@ import (
 const (
 	cachedEngines     = 8
 	cachedConnections = 64
-	// sessionSeeds is how many seeds the large caches are tried with, smallSeeds the
-	// small ones.
+	// sessionSeeds is how many seeds the caches are tried with.
 	sessionSeeds = 5
-	smallSeeds   = 3
 )
 
 // cacheLoad sends growing chats through routers that go by what engines have cached.
@@ -29,19 +27,19 @@ func (s *suite) cacheLoad(ctx context.Context) error {
 	t := s.table("cacheload", "Growing chats through cache-aware routers",
 		"hit rate above every peer's; requests/s and p50 at least 0.95 of the best peer's cache_aware",
 		"cache, characters", "router", "requests/s", "p50, ms", "p99, ms", "hit rate", "busiest / mean", "path CPU, us")
-	t.Notes = []string{fmt.Sprintf("%d sessions of %d turns of 4 KB behind 16 system prompts of 8 KB, %d connections, mean pause 0.3 s; %d engines of 2 slots that answer after 5 ms and 4 ms for each 1,000 characters not cached. Each round has a seed of its own, the same for every router, and begins with empty caches. Hits are those the engines count. No single cache, however large, would have more than 0.84. The engines' processor time is not in the path's, but it is on the same machine; for vllm-router they also answer /tokenize. The state service has the engines' tokenizer (qwen3).",
-		s.chats(1).Sessions, s.chats(1).Turns, cachedConnections, cachedEngines)}
+	t.Notes = []string{fmt.Sprintf("%d sessions of %d turns of 4 KB behind 16 system prompts of 8 KB, %d connections, mean pause 0.3 s; %d engines of 2 slots that answer after 5 ms and 4 ms for each 1,000 characters not cached. Each round has a seed of its own, the same for every router, and begins with empty caches. Hits are those the engines count. No single cache, however large, would have more than 0.84. The engines' processor time is not in the path's, but it is on the same machine; for vllm-router they also answer /tokenize. The state service has the engines' tokenizer (qwen3), and its calls come on a stream. %d seeds at most.",
+		s.chats(1).Sessions, s.chats(1).Turns, cachedConnections, cachedEngines, sessionSeeds)}
 	for _, fleet := range []struct {
-		chars, seeds int
-		routers      []router
+		chars   int
+		routers []router
 	}{
-		{1_500_000, sessionSeeds, []router{
+		{1_500_000, []router{
 			byHistory(), byEvents(), sglang(cacheAware), vllm(cacheAware),
-			bySession(ours(rig.EnvoyOptions{Policy: "session_aware"})), bySession(vllm("sticky_least_loaded")),
+			bySession(ours(rig.EnvoyOptions{Policy: "session_aware", CallStream: true})), bySession(vllm("sticky_least_loaded")),
 		}},
-		{800_000, smallSeeds, []router{byHistory(), byEvents(), sglang(cacheAware), vllm(cacheAware)}},
+		{800_000, []router{byHistory(), byEvents(), sglang(cacheAware), vllm(cacheAware)}},
 	} {
-		if err := s.cacheRows(ctx, t, fleet.chars, min(s.Rounds, fleet.seeds), fleet.routers); err != nil {
+		if err := s.cacheRows(ctx, t, fleet.chars, min(s.Rounds, sessionSeeds), fleet.routers); err != nil {
 			return err
 		}
 	}

@@ -25,10 +25,10 @@ func (s *suite) history(ctx context.Context) error {
 	if len(bodies) == 0 {
 		bodies = []int{4 << 10, 16 << 10, 64 << 10}
 	}
-	t := s.table("history", "Envoy CPU per request, cache-aware by history (no callout) and by events (local, one callout)",
+	t := s.table("history", "Envoy CPU per request, cache-aware by history (no call) and by events (local, one call)",
 		"history: ratio 1.7 at 4 KB and 100 workers, falls short at 2.2; local: 3.0, falls short at 3.5",
 		"body", "policy", "plain, us", "with filter, us", "ratio", "added, us", "calls per request", "state service, us")
-	t.Notes = []string{fmt.Sprintf("%d workers, one Envoy worker thread, %d busy connections. New conversations of two turns each round: a quarter of a prompt is one of %d shared system prompts, messages have 1 KB. The state service, apart from the ratio, passes on what was sent where, and probes every engine once a second; for local it reads the chat with the tokenizer of qwen3 and looks it up in an index, in which these engines announce nothing.", historyEngines, busy, historyTenants)}
+	t.Notes = []string{fmt.Sprintf("%d workers, one Envoy worker thread, %d busy connections. New conversations of two turns each round: a quarter of a prompt is one of %d shared system prompts, messages have 1 KB. The state service, apart from the ratio, passes on what was sent where, and probes every engine once a second; for local it reads the chat with the tokenizer of qwen3 and looks it up in an index, in which these engines announce nothing. Calls are HTTP requests but for call_stream; its stream takes bodies up to 64 KiB, which those of the last rows exceed.", historyEngines, busy, historyTenants)}
 	err := s.historyLanes(ctx, func(l lanes) error {
 		for _, body := range bodies {
 			s.progress("history: %s bodies", bytesText(body))
@@ -122,7 +122,7 @@ func (s *suite) historyLanes(ctx context.Context, use func(lanes) error) error {
 		{Name: "envoy"},
 		{Name: "envoy with filter", Policy: powerOfTwo},
 		{Name: "envoy by history", Policy: cacheAware, Source: "history"},
-		{Name: "envoy by events", Policy: cacheAware, Source: "local", Settings: cacheSettings},
-		{Name: "envoy by events, call stream", Policy: cacheAware, Source: "local", Settings: cacheSettings, CallStream: true},
+		{Name: "envoy by events", Policy: cacheAware, Source: "local", Settings: eventSettings},
+		{Name: "envoy by events, call stream", Policy: cacheAware, Source: "local", Settings: eventSettings, CallStream: true},
 	}, use)
 }

@@ -22,7 +22,7 @@ func (s *suite) hotPrompt(ctx context.Context) error {
 	t := s.table("hotprompt", "One hot prompt: requests/s against the same router in rotation",
 		"cache-aware by history at least 0.9 of round_robin",
 		"body", "router", "requests/s", "/ its round_robin", "busiest / mean", "p50, ms")
-	t.Notes = []string{fmt.Sprintf("Half of every prompt is the same text, the rest its own; %d connections, each with a request at a time; %d engines of 4 slots that answer after 50 ms and answer /tokenize, which local and vllm-router ask. Each round begins with empty caches.", cachedConnections, cachedEngines)}
+	t.Notes = []string{fmt.Sprintf("Half of every prompt is the same text, the rest its own; %d connections, each with a request at a time; %d engines of 4 slots that answer after 50 ms and answer /tokenize, which local and vllm-router ask. Each round begins with empty caches. %d rounds at most.", cachedConnections, cachedEngines, hotRounds)}
 	r := rig.New(s.Parts)
 	defer r.Close()
 	fleet, err := r.StartCached(cached.Hot(cachedEngines))
@@ -30,7 +30,7 @@ func (s *suite) hotPrompt(ctx context.Context) error {
 		return err
 	}
 	running, targets, err := s.startAll(r, fleet, []router{
-		ours(rig.EnvoyOptions{Policy: roundRobin}), byHistory(), byEvents(), byEventsAndQueue(),
+		ours(rig.EnvoyOptions{Policy: roundRobin}), byHistory(), byEvents(), byOwnersRules(),
 		sglang(roundRobin), sglang(cacheAware), vllm(roundRobin), vllm(cacheAware),
 	})
 	if err != nil {

@@ -21,7 +21,7 @@ func (s *suite) peersCache(ctx context.Context) error {
 	t := s.table("peerscache", "CPU per request of the whole path, cache-aware",
 		"ours / sglang-router and ours / vllm-router 1.0 for the same policy; falls short at 1.5",
 		"body", "router", "CPU, us", "history / this", "local / this", "p50, ms")
-	t.Notes = []string{fmt.Sprintf("%d engines that answer at once. Half of a prompt is one of 16 texts, the rest its own; %d busy connections. The path is the router's process; ours is Envoy (%d worker threads) and its state service, which for local has the tokenizer of qwen3, probes and reads metrics. vllm-router asks the engines' /tokenize about each prompt; what that costs them is not in the path.", cachedEngines, busy, threads())}
+	t.Notes = []string{fmt.Sprintf("%d engines that answer at once. Half of a prompt is one of 16 texts, the rest its own; %d busy connections. The path is the router's process; ours is Envoy (%d worker threads) and its state service, which for local has the tokenizer of qwen3, probes and reads metrics. vllm-router asks the engines' /tokenize about each prompt; what that costs them is not in the path. Calls of local go on a stream but for bodies above 64 KiB. %d rounds at most.", cachedEngines, busy, threads(), peerCacheRounds)}
 	r := rig.New(s.Parts)
 	defer r.Close()
 	fleet, err := r.StartCached(cached.Instant(cachedEngines))

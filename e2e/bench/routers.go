@@ -47,25 +47,26 @@ func bySession(r router) router {
 	return r
 }
 
-// cacheSettings are those of the shipped cache-aware.json and cache-aware-by-history.json
-// in configs/filter, but for their caps and for private_match, which the former sets.
-const cacheSettings = `"min_matched_tokens": 256`
+// Settings of the shipped cache-aware-by-history.json and cache-aware.json in
+// configs/filter, but for their caps.
+const (
+	cacheSettings = `"min_matched_tokens": 256`
+	eventSettings = cacheSettings + `, "private_match": true`
+)
 
 func byHistory() router {
 	return ours(rig.EnvoyOptions{Policy: cacheAware, Source: "history", Settings: cacheSettings})
 }
 
-// byEvents makes its calls on a stream, as the shipped cache-aware.json does.
+// byEvents makes its calls on a stream, as the shipped file has it.
 func byEvents() router {
-	return ours(rig.EnvoyOptions{Policy: cacheAware, Source: "local", Settings: cacheSettings, CallStream: true})
+	return ours(rig.EnvoyOptions{Policy: cacheAware, Source: "local", Settings: eventSettings, CallStream: true})
 }
 
-// byEventsAndQueue leaves engines alone that have a queue: what to set where many
-// requests share one prompt.
-func byEventsAndQueue() router {
+// byOwnersRules has what many prompts share bind them as well, which is the default.
+func byOwnersRules() router {
 	return ours(rig.EnvoyOptions{
-		Name: "pointsman cache_aware, local, worker_queue_limit 4", Policy: cacheAware, Source: "local", CallStream: true,
-		Settings: cacheSettings + `, "worker_queue_limit": 4`,
+		Name: "pointsman cache_aware, local, without private_match", Policy: cacheAware, Source: "local", CallStream: true, Settings: cacheSettings,
 	})
 }
 

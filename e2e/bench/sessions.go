@@ -20,10 +20,10 @@ const (
 // sessions compares an Envoy that asks the state service about every request with
 // one that asks nothing, and with one without the filter.
 func (s *suite) sessions(ctx context.Context) error {
-	cost := s.table("sessions", "Envoy CPU per request with callouts (session_aware)",
-		"ratio 3.0 with one callout; falls short at 3.5",
+	cost := s.table("sessions", "Envoy CPU per request with calls (session_aware)",
+		"ratio 3.0 with one call; falls short at 3.5",
 		"requests", "calls per request", "plain, us", "with filter, us", "ratio", "added, us", "state service, us")
-	cost.Notes = []string{fmt.Sprintf("%d workers, 4 KB bodies, one Envoy worker thread, %d busy connections, %d known sessions in turn. Calls are those the state service has counted. It is a process of its own, apart from the ratio; its time includes probing every engine and reading its metrics once a second.", sessionEngines, busy, knownSessions)}
+	cost.Notes = []string{fmt.Sprintf("%d workers, 4 KB bodies, one Envoy worker thread, %d busy connections, %d known sessions in turn. Calls are those the state service has counted, HTTP requests but for call_stream. It is a process of its own, apart from the ratio; its time includes probing every engine and reading its metrics once a second.", sessionEngines, busy, knownSessions)}
 	times := s.table("sessions", "Time to the answer at a low rate, known sessions, call_stream", "", "figure", "plain", "with filter", "ratio", "added")
 	times.Notes = []string{fmt.Sprintf("As above; Poisson arrivals at %d requests a second, the same instants for both.", lowRate)}
 	err := s.sessionLanes(ctx, func(plain, free, bound, streamed *lane) error {
@@ -55,7 +55,7 @@ func (s *suite) sessionCost(t *table.Table, known [][]byte, plain, free, bound, 
 		with *lane
 		run  func(*load.Client) (load.Result, error)
 	}{
-		{"no callout (power_of_two)", free, turns},
+		{"no call (power_of_two)", free, turns},
 		{"known session", bound, turns},
 		{"new session", bound, begins},
 		{"known session, call_stream", streamed, turns},

@@ -20,7 +20,7 @@ const turnRounds = 5
 func (s *suite) turns(ctx context.Context) error {
 	t := s.table("turns", "Time added to a conversation's turns, cache-aware", "",
 		"turn", "figure", "plain, ms", "history, ms", "added, ms", "local, ms", "added, ms")
-	t.Notes = []string{fmt.Sprintf("%d engines that answer at once, one Envoy worker thread, Poisson arrivals at %d requests a second. First turns have 12 KB, 8 of them one of 16 system prompts; later ones are the second turns of the same conversations, 16 KB. Plain is Envoy without the filter. Local makes one callout, to a state service with the tokenizer of qwen3.", cachedEngines, lowRate)}
+	t.Notes = []string{fmt.Sprintf("%d engines that answer at once, one Envoy worker thread, Poisson arrivals at %d requests a second. First turns have 12 KB, 8 of them one of 16 system prompts; later ones are the second turns of the same conversations, 16 KB. Plain is Envoy without the filter. Local makes one call, on a stream, to a state service with the tokenizer of qwen3. %d rounds at most.", cachedEngines, lowRate, turnRounds)}
 	r := rig.New(s.Parts)
 	defer r.Close()
 	fleet, err := r.StartCached(cached.Instant(cachedEngines))
@@ -58,7 +58,7 @@ func turnLanes(r *rig.Rig, fleet *rig.Engines) (lanes, error) {
 	for _, o := range []rig.EnvoyOptions{
 		{Name: "envoy"},
 		{Name: "envoy by history", Policy: cacheAware, Source: "history", Settings: cacheSettings},
-		{Name: "envoy by events", Policy: cacheAware, Source: "local", Settings: cacheSettings, CallStream: true},
+		{Name: "envoy by events", Policy: cacheAware, Source: "local", Settings: eventSettings, CallStream: true},
 	} {
 		target, err := r.StartEnvoy(fleet, o)
 		if err != nil {
