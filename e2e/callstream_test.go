@@ -3,9 +3,11 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/pointsman/pointsman/core/wire"
 	"github.com/pointsman/pointsman/hostsim/fakes"
 	"github.com/stretchr/testify/require"
 )
@@ -31,6 +33,7 @@ func TestCallStream(t *testing.T) {
 			f := indexed(t, "").newLooking(t, h, frontSetup{sync: streaming})
 			f.streamed(t, 1)
 			f.bodyTooLargeForIt(t)
+			f.herd(t)
 			f.comesBack(t)
 			f.awaitInflight(0)
 		})
@@ -113,6 +116,21 @@ func (l *looking) bodyTooLargeForIt(t *testing.T) {
 	require.Equal(t, posts+1, l.state.posts())
 }
 
+// herd shows that more calls at once than a stream takes are answered all the same.
+func (l *looking) herd(t *testing.T) {
+	t.Helper()
+	const requests = 2*wire.MaxCalls - 56 // of the 256 that the state service works on at once
+	before := l.counter(answered)
+	statuses := many(requests, requests, func(i int) string {
+		return strconv.Itoa(l.fresh([]byte(turnBody(l.t, "", fmt.Sprint("Who is number ", i, "?")))).status)
+	})
+	require.Equal(t, map[string]int{"200": requests}, statuses)
+	l.asked += requests
+	l.eventually(func() bool { return l.counted() == l.asked }, "not every lookup is counted")
+	l.answered = l.counter(answered)
+	require.Equal(t, before+requests, l.answered)
+}
+
 // comesBack shows that requests go on while the state service is away, and on a stream
 // again when it is back.
 func (l *looking) comesBack(t *testing.T) {
@@ -120,7 +138,7 @@ func (l *looking) comesBack(t *testing.T) {
 	l.state.stop()
 	require.Zero(t, l.observe(1, "away"))
 	l.eventually(func() bool { return l.counter(streamLost) == 1 }, "the end of the stream is not counted")
-	require.Contains(t, l.log(), noStream)
+	require.Contains(t, l.log(), noStream+": it was closed: the state service is not reached or about to stop")
 	l.state.start()
 	l.streamed(t, 2)
 	l.eventually(func() bool { return strings.Contains(l.log(), "calls go to the state service on a stream again") }, "the log does not say so")
@@ -133,18 +151,19 @@ func TestCallStream_of_a_service_that_hangs(t *testing.T) {
 		t.Run(h.name, func(t *testing.T) {
 			t.Parallel()
 			b := indexed(t, unhurried)
-			wire := newValve(t, b.state.addr)
-			f := b.newLooking(t, h, frontSetup{state: wire.addr, sync: `,"call_stream":true`})
+			line := newValve(t, b.state.addr)
+			f := b.newLooking(t, h, frontSetup{state: line.addr, sync: `,"call_stream":true`})
 			f.eventually(func() bool {
 				f.ask("first")
 				return f.counter(streamOpened) == 1
 			}, "no stream is opened")
-			wire.shut()
+			line.shut()
 			f.eventually(func() bool {
 				f.ask("hung") // and is answered
 				return strings.Contains(f.log(), noStream+": it does not answer any more")
 			}, "the stream is not given up")
-			wire.open()
+			f.eventually(func() bool { return f.counter(late) > 0 }, "no request went on at its deadline: they waited for the end of the stream")
+			line.open()
 			f.eventually(func() bool {
 				f.ask("again")
 				return f.counter(streamOpened) == 2

@@ -49,7 +49,9 @@ func TestToken_envoy(t *testing.T) {
 				r.eventually(func() bool { return r.counter(streamOpened) == 1 }, "no stream is opened")
 				return
 			}
-			r.eventually(func() bool { return strings.Contains(r.log(), noStream+": it was closed with gRPC status 16") }, "the stream is not refused")
+			r.eventually(func() bool {
+				return strings.Contains(r.log(), noStream+": it was closed: the state service refuses the token of state.token_env")
+			}, "the stream is not refused")
 			require.Zero(t, r.counter(streamOpened))
 		})
 	}

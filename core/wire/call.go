@@ -17,6 +17,10 @@ const (
 // little beside the reading of it.
 const MaxCallBody = 64 << 10
 
+// MaxCalls is how many calls a context has without a reply on its stream at a time. More
+// go as requests of their own, for which hosts and services have queues.
+const MaxCalls = 128
+
 // Call is one call of a stream. One without Observe and Bind is a greeting.
 type Call struct {
 	Number  uint32

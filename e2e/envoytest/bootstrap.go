@@ -137,7 +137,9 @@ func CallStream(config []byte) bool {
 // speakHTTP2 makes a cluster speak HTTP/2, as a stream to the state service needs it.
 func speakHTTP2(c document) {
 	for _, options := range c["typed_extension_protocol_options"].(document) {
-		options.(document)["explicit_http_config"] = document{"http2_protocol_options": document{}}
+		options.(document)["explicit_http_config"] = document{"http2_protocol_options": document{
+			"connection_keepalive": document{"interval": "5s", "timeout": "2s"},
+		}}
 	}
 }
 

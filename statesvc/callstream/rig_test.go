@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/pointsman/pointsman/statesvc/callstream"
 	"github.com/pointsman/pointsman/statesvc/callstream/callstreamtest"
@@ -44,6 +45,9 @@ type rig struct {
 	ends    chan codes.Code
 }
 
+// shortly is how long the server allows a request that is no stream.
+const shortly = 100 * time.Millisecond
+
 const (
 	inFlight = 4
 	message  = 64 << 10
@@ -60,7 +64,7 @@ func newRigWith(t testing.TB, inFlight int) *rig {
 	r.Server = callstream.New(callstream.Options{Handler: r.handler, Streams: 2, InFlight: inFlight, Message: message})
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
-	server := &http.Server{Protocols: protocols, Handler: http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+	server := &http.Server{Protocols: protocols, ReadTimeout: shortly, WriteTimeout: shortly, Handler: http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		if st := r.Open(w, q); st != nil {
 			r.ends <- st.Serve()
 		}

@@ -37,6 +37,20 @@ func requireEnd(t *testing.T, r *rig, c *callstreamtest.Client, code codes.Code,
 	require.Equal(t, code, <-r.ends)
 }
 
+// A stream outlasts what the server allows a request.
+func TestStream_outlastsRequests(t *testing.T) {
+	r := newRig(t)
+	close(r.let)
+	client := r.dial(t, callstreamtest.Window)
+	for number := range uint32(3) {
+		require.NoError(t, client.Send(observe(t, number+1, []byte("body"))))
+		require.Equal(t, number+1, receive(t, client).GetNumber())
+		time.Sleep(2 * shortly)
+	}
+	require.NoError(t, client.CloseSend())
+	requireEnd(t, r, client, codes.OK, "")
+}
+
 // What is no call ends the stream, once the calls before it are answered.
 func TestStream_endsWithWhatIsNoCall(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -17,7 +17,7 @@ import (
 // Bounds of a stream of calls. A filter's context, one thread of a proxy, rarely has more
 // calls under way. What they say beside the body, 256 scopes at most, takes less than the rest.
 const (
-	maxStreamCalls   = 128
+	maxStreamCalls   = 4 * wire.MaxCalls
 	maxStreamMessage = wire.MaxCallBody + 192<<10
 )
 

@@ -17,9 +17,11 @@ const (
 // Bounds of one HTTP/2 connection. Beyond its streams a client opens another connection,
 // and what it sends before a handler reads is held here, so that the windows are what a
 // connection may pin. A peer that is silent for so long is asked whether it is there, which
-// also ends one that sends a frame slowly.
+// also ends one that sends a frame slowly. The streams are as many as Envoy puts on a
+// connection of which it knows no bound yet: what it sends in a burst before it has read
+// ours would be refused.
 const (
-	maxConnStreams = 128
+	maxConnStreams = 1024
 	streamWindow   = 128 << 10
 	connWindow     = 256 << 10
 	heldWindow     = streamWindow / 4

@@ -128,7 +128,7 @@ func (s *stage) shows(t *testing.T, lines ...string) {
 
 // What POST refuses a stream refuses with the same code, and the next call is served.
 func TestServer_streamRefusesCalls(t *testing.T) {
-	s, r := newReader(t, nil)
+	s, r := newReader(t, func(c *config.Config) { c.Limits.MaxConcurrent = 8 }) // one for each call
 	close(r.let)
 	stream := s.streamOf(t)
 	large := []byte(strings.Repeat("x", int(small.MaxObserveBodyBytes)+1))

@@ -181,14 +181,13 @@ func Call(cluster string, headers, body []byte, timeoutMillis uint32) (call uint
 }
 
 // OpenStream opens a gRPC stream with metadata in the host's form. Its messages come to
-// the plugin that is the effective context, and only that one may send on it. The host
-// may close it before this returns.
+// the plugin that is the effective context, and only that one may send on it.
 func OpenStream(service []byte, name, method string, metadata []byte) (stream uint32, err error) {
 	status := proxyGRPCStream(text(service), name, method, text(metadata), unsafe.Pointer(&out.number))
 	return out.number, status.err()
 }
 
-// Send sends a message on a stream. The host may close the stream within that.
+// Send sends a message on a stream.
 func Send(stream uint32, message []byte) error {
 	const more = 0
 	return proxyGRPCSend(stream, text(message), more).err()

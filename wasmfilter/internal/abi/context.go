@@ -22,10 +22,9 @@ type Plugin interface {
 	CallDone(call uint32, headers, bodySize int)
 	// StreamMessage brings a message of a gRPC stream that the plugin opened.
 	StreamMessage(stream uint32, size int)
-	// StreamClosed says that the host has closed a stream; within is set when it does so
-	// inside of a host call that another callback makes. Numbers of gRPC statuses are
-	// those of gRPC.
-	StreamClosed(stream, status uint32, within bool)
+	// StreamClosed says that the host has closed a stream, and with which status of gRPC.
+	// Hosts put it off while another callback runs.
+	StreamClosed(stream, status uint32)
 }
 
 // Stream is one HTTP stream. Done comes once, whatever ended the stream; Delete
@@ -109,7 +108,7 @@ func (v *vm) streamMessage(id, stream uint32, size int) {
 
 func (v *vm) streamClosed(id, stream, status uint32) {
 	if p := v.plugins[id]; p != nil {
-		p.StreamClosed(stream, status, v.depth > 1)
+		p.StreamClosed(stream, status)
 	}
 }
 

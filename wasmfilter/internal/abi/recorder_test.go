@@ -24,9 +24,7 @@ func (r *recorder) CallDone(call uint32, headers, bodySize int) {
 
 func (r *recorder) StreamMessage(stream uint32, size int) { r.note("message %d %d", stream, size) }
 
-func (r *recorder) StreamClosed(stream, status uint32, within bool) {
-	r.note("closed %d %d %v", stream, status, within)
-}
+func (r *recorder) StreamClosed(stream, status uint32) { r.note("closed %d %d", stream, status) }
 
 func (r *recorder) NewStream(id uint32) Stream {
 	s := &recorder{id: id}

@@ -25,8 +25,6 @@ type callStream struct {
 
 	live    bool   // there is a stream, greeted or not
 	token   uint32 // the host's number of it
-	opening bool   // the host is in the call that opens one
-	refused bool   // it ended within that call
 	greeted bool   // the service has answered the greeting
 	owing   bool   // the service owes a reply whose deadline is over
 	last    uint32 // number of the last call
@@ -35,7 +33,7 @@ type callStream struct {
 
 	retry   core.Instant // no other stream before
 	pause   core.Instant // from the end of the next stream on
-	failing bool         // logged once
+	failing string       // why, as last logged; empty when all is well
 	opened  counter
 	lost    counter
 
@@ -66,9 +64,9 @@ func (c *callStream) configure(state *spec.State, headers [][2]string) {
 	c.metadata = abi.AppendPairs(nil, metadata)
 }
 
-// takes reports whether a call with so long a body goes on the stream.
+// takes reports whether a further call, with so long a body, goes on the stream.
 func (c *callStream) takes(body int) bool {
-	return c.greeted && !c.owing && body <= wire.MaxCallBody
+	return c.greeted && !c.owing && body <= wire.MaxCallBody && len(c.open) < wire.MaxCalls
 }
 
 // send makes the call that was filled in, and reports whether a reply will come. The
@@ -89,14 +87,14 @@ func (c *callStream) send(waiting call, timeoutMillis uint32) bool {
 	return sent
 }
 
-// write sends the message that was filled in. A host may end the stream within that.
+// write sends the message that was filled in.
 func (c *callStream) write() (number uint32, sent bool) {
 	c.last++
 	c.call.Number = c.last
 	c.message = wire.AppendCall(c.message[:0], &c.call)
 	c.call = wire.Call{}
 	err := abi.Send(c.token, c.message)
-	return c.last, err == nil && c.live
+	return c.last, err == nil
 }
 
 // StreamMessage implements abi.Plugin: a reply on the call stream.

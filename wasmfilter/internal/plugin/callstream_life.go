@@ -30,12 +30,11 @@ func (c *callStream) tick(p *plugin, now core.Instant) {
 	}
 	switch {
 	case !c.live:
-		p.giveUp() // what was lost within another callback
 		if p.sync.sawStream && now >= c.retry {
 			c.begin(now)
 		}
 	case !c.greeted && now-c.since > greetWithin:
-		c.drop(now, "it does not answer")
+		c.drop(now, "it does not answer; "+speakHTTP2)
 	case c.greeted && c.hangs(now):
 		c.drop(now, "it does not answer any more")
 		p.giveUp()
@@ -56,29 +55,26 @@ func (c *callStream) hangs(now core.Instant) bool {
 }
 
 func (c *callStream) begin(now core.Instant) {
-	c.opening, c.refused = true, false
 	token, err := abi.OpenStream(c.service, wire.CallsService, wire.CallsMethod, c.metadata)
-	c.opening = false
 	if err != nil {
 		c.fail(now, fmt.Sprintf("the host opens none: %v", err))
 		return
 	}
 	c.live, c.token, c.since, c.last = true, token, now, 0
-	if c.refused {
-		c.drop(now, "the host cannot reach it")
-		return
-	}
-	if _, sent := c.write(); !sent && c.live {
+	if _, sent := c.write(); !sent {
 		c.drop(now, "the host sends nothing")
 	}
 }
 
-// drop gives a stream back to the host and notes its end. Hosts keep one that only the
-// other side has ended.
+// drop gives a stream back to the host, which keeps one that only the other side has
+// ended, and notes its end.
 func (c *callStream) drop(now core.Instant, reason string) {
-	c.live = false
-	_ = abi.CancelStream(c.token) // which they may not know any more
-	c.end(now, reason)
+	_ = abi.CancelStream(c.token) // which the host may not know any more
+	if c.greeted {
+		c.lost.add(1)
+	}
+	c.live, c.greeted, c.owing = false, false, false
+	c.fail(now, reason)
 }
 
 // greeting is the number of the greeting.
@@ -87,48 +83,49 @@ const greeting = 1
 func (c *callStream) welcome() {
 	c.greeted, c.pause = true, firstPause
 	c.opened.add(1)
-	if c.failing {
-		c.failing = false
+	if c.failing != "" {
+		c.failing = ""
 		abi.Log(abi.LevelInfo, "calls go to the state service on a stream again")
 	}
 }
 
-// closed takes note that the host has ended a stream.
-func (c *callStream) closed(token, status uint32, now core.Instant) {
-	switch {
-	case c.opening:
-		c.refused = true
-	case c.live && token == c.token:
-		c.drop(now, fmt.Sprintf("it was closed with gRPC status %d", status))
-	}
-}
-
-// end is the end of a stream that was there.
-func (c *callStream) end(now core.Instant, reason string) {
-	if c.greeted {
-		c.lost.add(1)
-	} else {
-		reason += "; state.cluster must speak HTTP/2 (http2_protocol_options)"
-	}
-	c.greeted, c.owing = false, false
-	c.fail(now, reason)
-}
-
-// fail sets the time of the next stream and logs the first failure of a row.
+// fail sets the time of the next stream and logs why there is none, when it has not.
 func (c *callStream) fail(now core.Instant, reason string) {
 	c.retry = now + c.pause
 	c.pause = min(2*c.pause, longestPause)
-	if !c.failing {
-		c.failing = true
+	if c.failing != reason {
+		c.failing = reason
 		logf(abi.LevelWarn, "state.call_stream: no stream to the state service: %s; calls go by HTTP requests until there is one", reason)
 	}
 }
 
-// StreamClosed implements abi.Plugin. Within another callback that one's request comes
-// first: those that waited are told at the next tick.
-func (p *plugin) StreamClosed(token, status uint32, within bool) {
-	p.calls.stream.closed(token, status, p.clock.Now())
-	if !within && !p.calls.stream.live {
-		p.giveUp()
+// speakHTTP2 is what to do about a cluster that carries no streams.
+const speakHTTP2 = "state.cluster must speak HTTP/2 (http2_protocol_options)"
+
+// advice says what a status of gRPC is a sign of and what to do about it.
+func advice(status uint32) string {
+	const unknown, exhausted, unimplemented, internal, unavailable, unauthenticated = 2, 8, 12, 13, 14, 16
+	switch status {
+	case unknown, internal:
+		return "it broke off; where there never was one, " + speakHTTP2
+	case exhausted:
+		return "the state service has as many streams as limits.max_contexts allows"
+	case unimplemented:
+		return "the state service knows no streams: it is older than this filter, upgrade it"
+	case unavailable:
+		return "the state service is not reached or about to stop; where it answers HTTP requests, " + speakHTTP2
+	case unauthenticated:
+		return "the state service refuses the token of state.token_env"
 	}
+	return fmt.Sprintf("gRPC status %d", status)
+}
+
+// StreamClosed implements abi.Plugin. Streams that were given back may still be told of.
+func (p *plugin) StreamClosed(token, status uint32) {
+	c := &p.calls.stream
+	if !c.live || token != c.token {
+		return
+	}
+	c.drop(p.clock.Now(), "it was closed: "+advice(status))
+	p.giveUp()
 }
