@@ -138,9 +138,11 @@ func (r *rig) sameAsLocal(c *conversation) {
 		turns = append(turns, m["content"])
 	}
 	body := turnBody(r.t, "", append(turns, "and then?")...)
-	here, there := r.lookup("local", body), r.lookup("remote", body)
-	require.Equal(r.t, wire.LookupHit, here.Outcome, here.Detail)
-	require.Equal(r.t, here.Outcome, there.Outcome, there.Detail)
+	var here, there wire.Lookup
+	r.eventually(func() bool {
+		here, there = r.lookup("local", body), r.lookup("remote", body)
+		return here.Outcome == wire.LookupHit && there.Outcome == wire.LookupHit
+	}, "a prompt that was sent is not found here and there")
 	require.Equal(r.t, here.Blocks, there.Blocks)
 	require.Len(r.t, there.Depths, len(here.Depths))
 	for i := range here.Depths {
