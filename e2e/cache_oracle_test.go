@@ -46,20 +46,24 @@ func (s *tally) busiest(engines int) float64 {
 }
 
 // oracleModels are the policies of one proxy before the same engines: cache_aware as
-// it is recommended, and others to compare it with.
+// it is recommended, by the index and by history, and others to compare it with.
 func oracleModels(t *testing.T) string {
 	t.Helper()
 	return cacheModels(map[string]string{
 		"m":  recommended(t),
+		"h":  policyIn(t, "cache-aware-by-history.json"),
 		"p2": `{"type": "power_of_two"}`,
 		"ch": `{"type": "consistent_hash", "key": "session"}`,
 	})
 }
 
 // recommended is the shipped policy of cache_aware by the index.
-func recommended(t *testing.T) string {
+func recommended(t *testing.T) string { return policyIn(t, "cache-aware.json") }
+
+// policyIn is the policy of a shipped configuration.
+func policyIn(t *testing.T, name string) string {
 	t.Helper()
-	file, err := os.ReadFile(filepath.Join(envoytest.Root(t), "configs", "filter", "cache-aware.json"))
+	file, err := os.ReadFile(filepath.Join(envoytest.Root(t), "configs", "filter", name))
 	require.NoError(t, err)
 	var doc struct {
 		Models map[string]struct {
@@ -84,21 +88,24 @@ func oracleOrders(h host) []uint64 {
 
 // cache_aware has almost the hits of an oracle that knows the whole workload and no
 // router: each system prompt has an engine of its own, which computes it once and has
-// its share of the sessions. The oracle's requests are sent past the proxy.
+// its share of the sessions. The oracle's requests are sent past the proxy. So it has by
+// history, which asks nobody; by the index it asks on a stream, as it is shipped.
 func TestCache_hits_like_an_oracles(t *testing.T) {
 	engines := fakes.Replicate(fakes.Config{
-		Models: []string{"m", "p2", "ch"}, KVBlocks: oracleBlocks, MaxModelLen: 8192, KV: &fakes.KVConfig{Publish: true},
+		Models: []string{"m", "h", "p2", "ch"}, KVBlocks: oracleBlocks, MaxModelLen: 8192, KV: &fakes.KVConfig{Publish: true},
 	}, 4)
 	for _, h := range oneEnvoy() {
 		t.Run(h.name, func(t *testing.T) {
 			t.Parallel()
 			for _, order := range oracleOrders(h) {
 				t.Run(fmt.Sprint("order-", order), func(t *testing.T) {
-					r := caches(t, h, oracleModels(t), engines)
+					r := caches(t, h, oracleModels(t), engines, `,"call_stream":true`)
 					// cache_aware comes first: an engine that is emptied says so with its next event only.
 					routed := r.workload("m", order, r.route, true)
 					r.emptyCaches()
 					oracle := r.workload("m", order, r.place, false)
+					r.emptyCaches()
+					remembered := r.workload("h", order, r.route, false)
 					r.emptyCaches()
 					blind := r.workload("p2", order, r.route, false)
 					r.emptyCaches()
@@ -106,13 +113,16 @@ func TestCache_hits_like_an_oracles(t *testing.T) {
 					for _, s := range []struct {
 						name string
 						*tally
-					}{{"cache_aware", routed}, {"oracle", oracle}, {"power_of_two", blind}, {"consistent_hash", hashed}} {
+					}{{"cache_aware", routed}, {"by history", remembered}, {"oracle", oracle}, {"power_of_two", blind}, {"consistent_hash", hashed}} {
 						t.Logf("%-15s hit rate %.3f, busiest engine %.2f of the mean", s.name, s.rate(), s.busiest(len(engines)))
 					}
 					best := max(oracle.rate(), blind.rate(), hashed.rate())
 					require.GreaterOrEqual(t, routed.rate(), 0.95*best)
-					require.Greater(t, routed.rate(), blind.rate())
+					require.GreaterOrEqual(t, remembered.rate(), 0.95*best)
+					require.Greater(t, min(routed.rate(), remembered.rate()), blind.rate())
 					require.LessOrEqual(t, routed.busiest(len(engines)), oracleBusiest)
+					require.LessOrEqual(t, remembered.busiest(len(engines)), oracleBusiest)
+					require.Positive(t, r.counter(streamOpened), "no call went on a stream")
 				})
 			}
 		})
