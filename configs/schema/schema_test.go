@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -68,6 +69,16 @@ func TestSettings_areAllExplained(t *testing.T) {
 		bare = append(bare, f.Unexplained()...)
 	}
 	require.Empty(t, bare, "write a doc comment at the field")
+}
+
+// TestSettings_areNamedAsInTheFiles finds names of Go in what is said of settings.
+func TestSettings_areNamedAsInTheFiles(t *testing.T) {
+	compound := regexp.MustCompile(`\b[A-Z]+[a-z]+[A-Z]\w*`)
+	for _, f := range formats(t) {
+		for _, name := range compound.FindAllString(f.Page(), -1) {
+			require.Contains(t, []string{"EndpointSlices", "MiB", "KiB"}, name)
+		}
+	}
 }
 
 // TestSchemas_takeTheShippedFiles and refuse what the readers refuse for its key or

@@ -42,27 +42,38 @@ func (r reader) object(t reflect.Type, standard reflect.Value) []setting {
 			value = standard.Field(i)
 		}
 		s := r.value(f.Type, value)
-		s.key, s.doc = key, r.explain(t, f)
-		if rest, named := strings.CutPrefix(s.doc, f.Name+" "); named {
-			s.doc = key + " " + rest
-		}
+		s.key, s.doc = key, r.explain(t, f, key)
 		list = append(list, s)
 	}
 	return list
 }
 
-// explain gives the comment of a field, or of its type where it has none.
-func (r reader) explain(t reflect.Type, f reflect.StructField) string {
+// explain gives the comment of a field, or of its type where it has none, with the key
+// in place of the name in Go.
+func (r reader) explain(t reflect.Type, f reflect.StructField, key string) string {
 	if doc := r.comments[packageOf(t)+"."+t.Name()+"."+f.Name]; doc != "" {
-		return doc
+		return renamed(doc, f.Name, key)
 	}
-	for f.Type.Kind() == reflect.Pointer || f.Type.Kind() == reflect.Slice {
-		f.Type = f.Type.Elem()
+	of := f.Type
+	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+		if of.Kind() == reflect.Slice {
+			key = "each"
+		}
+		of = of.Elem()
 	}
-	if f.Type.Kind() != reflect.Struct {
+	if of.Kind() != reflect.Struct {
 		return ""
 	}
-	return r.comments[packageOf(f.Type)+"."+f.Type.Name()]
+	return renamed(r.comments[packageOf(of)+"."+of.Name()], of.Name(), key)
+}
+
+// renamed has a comment that begins with a name begin with another one.
+func renamed(doc, name, other string) string {
+	rest, named := strings.CutPrefix(doc, name)
+	if named && (strings.HasPrefix(rest, " ") || strings.HasPrefix(rest, ":")) {
+		return other + rest
+	}
+	return doc
 }
 
 func packageOf(t reflect.Type) string { return t.PkgPath()[strings.LastIndexByte(t.PkgPath(), '/')+1:] }

@@ -100,7 +100,7 @@ type Subset struct {
 	Header string `json:"header"`
 	// Metadata is the namespace of the host's dynamic metadata that holds the hint
 	// under x-gateway-destination-endpoint-subset, envoy.lb.subset_hint by custom. It
-	// goes before Header if a request has both.
+	// goes before header if a request has both.
 	Metadata string `json:"metadata"`
 }
 
@@ -157,12 +157,14 @@ type State struct {
 	BindTimeoutMillis *uint64 `json:"bind_timeout_ms"`
 	// CallStream keeps one gRPC stream open to the state service for the calls that
 	// requests wait for, in place of an HTTP request for each, which costs the host
-	// several times as much. The cluster must speak HTTP/2 then. While the stream is not
+	// more. The cluster must speak HTTP/2 then, best with pings. While the stream is not
 	// there, and with bodies above 64 KiB, such a call is an HTTP request as without it.
 	CallStream bool `json:"call_stream"`
 	// PendingPrefixMillis is how long the source local takes an engine to hold what
-	// it was sent, before the engine itself says so. A burst of requests with one new
-	// prefix then stays together. Default 5000; 0 goes by what engines say alone.
+	// it was sent, before the engine itself says so. Each context of the filter (an Envoy
+	// has one a worker thread) then keeps its part of a burst with one new prefix
+	// together: of what others sent it does not know. Default 5000; 0 goes by what
+	// engines say alone.
 	PendingPrefixMillis *uint64 `json:"pending_prefix_ms"`
 }
 
@@ -245,9 +247,10 @@ type Model struct {
 	// policy replaces it whole: no setting of it is taken over. Each group has its
 	// own instance.
 	Policy *Policy `json:"policy"`
-	// PrefillPolicy and DecodePolicy stand in for Policy in the groups of one stage.
+	// PrefillPolicy stands in for policy in prefill groups.
 	PrefillPolicy *Policy `json:"prefill_policy"`
-	DecodePolicy  *Policy `json:"decode_policy"`
+	// DecodePolicy stands in for policy in decode groups.
+	DecodePolicy *Policy `json:"decode_policy"`
 	// Buckets are tried in order of SLO preferences, capacity, rank and ID.
 	// Required.
 	Buckets []Bucket `json:"buckets"`

@@ -59,13 +59,13 @@ type Fleet struct {
 	ResolveMillis Millis `yaml:"resolve_ms"`
 }
 
-// Worker is one engine of the static fleet. Exactly one of Address and URL is
+// Worker is one engine of the static fleet. Exactly one of address and url is
 // given.
 type Worker struct {
 	ID      string `yaml:"id"`      // default: the address
 	Address string `yaml:"address"` // host:port, spoken to over plain HTTP
 	URL     string `yaml:"url"`     // http or https, no path
-	// Models and Role are asked of the engine when left out.
+	// Models and the role are asked of the engine when left out.
 	Models   []string `yaml:"models"`
 	Role     string   `yaml:"role"`     // plain, prefill or decode
 	Draining bool     `yaml:"draining"` // it takes no new requests
@@ -83,14 +83,14 @@ type Worker struct {
 	Endpoint Endpoint `yaml:"-"`
 }
 
-// WorkerHealth overrides Health for one worker.
+// WorkerHealth overrides the top-level health for one worker.
 type WorkerHealth struct {
-	Path string `yaml:"path"` // empty: Health.Path
+	Path string `yaml:"path"` // empty: health.path
 }
 
-// WorkerMetrics overrides Load for one worker.
+// WorkerMetrics overrides the top-level load for one worker.
 type WorkerMetrics struct {
-	Path     string `yaml:"path"`     // empty: Load.Path
+	Path     string `yaml:"path"`     // empty: load.path
 	Disabled bool   `yaml:"disabled"` // the engine's load stays unknown
 }
 

@@ -74,13 +74,12 @@ type KubernetesDiscovery struct {
 	Enabled    bool   `yaml:"enabled"`    // whether slices are followed
 	Kubeconfig string `yaml:"kubeconfig"` // empty: the pod's own service account
 	Namespace  string `yaml:"namespace"`  // empty: all namespaces
-	// Services are names of Services; Selector is a label selector on slices in
-	// Kubernetes' full grammar. Each narrows what is followed.
+	// Services are names of Services. They narrow what is followed, as selector does.
 	Services []string `yaml:"services"`
 	Selector string   `yaml:"selector"` // label selector on slices, in Kubernetes' full grammar
-	// PrefillSelector and DecodeSelector, both or neither, give slices a role by their
-	// labels; terms are key=value or key==value. Slices that match neither are passed
-	// over.
+	// PrefillSelector gives slices the role prefill by their labels, decode_selector the
+	// role decode; both are there or neither. Terms are key=value or key==value. Slices
+	// that match neither are passed over.
 	PrefillSelector string `yaml:"prefill_selector"`
 	DecodeSelector  string `yaml:"decode_selector"` // see prefill_selector
 	// Port is the name or number of the slices' port; empty: the first of a slice, 30000

@@ -13,11 +13,10 @@ const maxRanks = 64
 type KV struct {
 	Enabled bool `yaml:"enabled"` // whether engines are listened to
 	// BudgetBytes bounds the index's accounted memory.
-	BudgetBytes int64 `yaml:"budget_bytes"`
-	// Bounds of one rank's stream.
-	QueueMessages   int `yaml:"queue_messages"`    // of one rank that wait to be read; more are dropped, and asked for again
-	QueueBytes      int `yaml:"queue_bytes"`       // of the same
-	MaxMessageBytes int `yaml:"max_message_bytes"` // the longest message that is taken
+	BudgetBytes     int64 `yaml:"budget_bytes"`
+	QueueMessages   int   `yaml:"queue_messages"`    // messages of one rank that wait to be read; more are dropped, and asked for again
+	QueueBytes      int   `yaml:"queue_bytes"`       // bytes of the same
+	MaxMessageBytes int   `yaml:"max_message_bytes"` // the longest message that is taken
 	// ReplayTimeoutMillis is how long a replay may be without a reply.
 	ReplayTimeoutMillis Millis `yaml:"replay_timeout_ms"`
 	ReplayTotalMillis   Millis `yaml:"replay_total_ms"` // how long a whole replay may take

@@ -19,7 +19,7 @@ type Remote struct {
 	MaxInflight int `yaml:"max_inflight"`
 	// BlockSize is the tokens of an engine's block; 0: as the engines say.
 	BlockSize int `yaml:"block_size"`
-	// Bigram says that engines hash pairs of tokens; with BlockSize only.
+	// Bigram says that engines hash pairs of tokens; with block_size only.
 	Bigram bool `yaml:"bigram"`
 }
 

@@ -29,7 +29,7 @@ type ModelTokenizer struct {
 	// chat_template.jinja. Empty: only engines are asked.
 	Dir string `yaml:"dir"`
 	// Engine is whose way with messages the engines have, vllm or sglang; required
-	// with Dir.
+	// with dir.
 	Engine string `yaml:"engine"`
 	// AskEngine: engines' /tokenize answers what the folder does not. Default true.
 	AskEngine *bool `yaml:"ask_engine"`
