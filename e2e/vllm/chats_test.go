@@ -202,6 +202,7 @@ func TestVLLM_conversations(t *testing.T) {
 			require.Equal(t, now.prompt, r.engines[now.worker].tokenize(body), "%s: the engine's /tokenize", c.name)
 		}
 	}
+	require.Regexp(t, `pointsman_state_streamed_calls_total\{outcome="taken"\} [1-9]`, r.ofState("/metrics"), "no call came on a stream")
 	r.neverDiffered()
 	r.restart(chats)
 }

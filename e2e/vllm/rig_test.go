@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 // are counted, and what was sent a moment ago counts for nothing, so that receipts say what
 // the engines told.
 const filterConfig = `{"version":1,"proxy":"e2e","endpoint_mode":"override_host","worker_header":true,"receipts":"log",
-	"state":{"cluster":"pointsman_state","observe_timeout_ms":10000,"pending_prefix_ms":0},
+	"state":{"cluster":"pointsman_state","call_stream":true,"observe_timeout_ms":10000,"pending_prefix_ms":0},
 	"models":{"tiny":{"buckets":[{"id":"all","limits":{"max":4096},"groups":{"plain":{"policy":{"type":"cache_aware","source":"local","min_matched_tokens":32}}}}]}}}`
 
 // rig is a fleet of vLLM servers, a state service and an Envoy.
