@@ -10,13 +10,8 @@ import (
 	"github.com/pointsman/pointsman/core/wire"
 )
 
-// Call is a call of a stream. Its messages are still encoded; one that is nil was not made.
-type Call struct {
-	Number        uint32
-	Observe, Bind []byte
-	// Body is the client's, of Observe.
-	Body []byte
-}
+// Call is a call of a stream.
+type Call struct{ wire.EncodedCall }
 
 // Answer is what a path answered: an encoded message, or the code of why not.
 type Answer struct {
@@ -24,50 +19,21 @@ type Answer struct {
 	Refused string
 }
 
-// Fields of Call and CallReply.
+// Fields of CallReply.
 const (
-	fieldNumber  = 1
-	fieldObserve = 2
-	fieldBind    = 3
-	fieldBody    = 4
-	fieldRefused = 4
+	fieldNumber   = 1
+	fieldObserved = 2
+	fieldBound    = 3
+	fieldRefused  = 4
 )
 
 // Decode reads a call. It keeps parts of msg.
-func Decode(msg []byte) (c Call, err error) {
-	for len(msg) > 0 {
-		n, kind, size := protowire.ConsumeTag(msg)
-		if size < 0 {
-			return Call{}, fmt.Errorf("call: %w", protowire.ParseError(size))
-		}
-		msg = msg[size:]
-		if size = protowire.ConsumeFieldValue(n, kind, msg); size < 0 {
-			return Call{}, fmt.Errorf("call: %w", protowire.ParseError(size))
-		}
-		c.take(n, kind, msg[:size])
-		msg = msg[size:]
+func Decode(msg []byte) (Call, error) {
+	c, err := wire.DecodeCall(msg)
+	if err != nil {
+		return Call{}, fmt.Errorf("call: %w", err)
 	}
-	return c, nil
-}
-
-// take notes the value of a field.
-func (c *Call) take(n protowire.Number, kind protowire.Type, value []byte) {
-	if n == fieldNumber && kind == protowire.VarintType {
-		number, _ := protowire.ConsumeVarint(value)
-		c.Number = uint32(number)
-	}
-	if kind != protowire.BytesType {
-		return
-	}
-	text, _ := protowire.ConsumeBytes(value)
-	switch n {
-	case fieldObserve:
-		c.Observe = append([]byte{}, text...) // not nil, though it may be empty
-	case fieldBind:
-		c.Bind = append([]byte{}, text...)
-	case fieldBody:
-		c.Body = text
-	}
+	return Call{c}, nil
 }
 
 // Path is the path of core/wire that the call stands for, empty for a greeting.
@@ -88,13 +54,13 @@ func (c Call) Reply(a Answer) []byte {
 	field := protowire.Number(fieldRefused)
 	value := []byte(a.Refused)
 	switch {
-	case c.Path() == "":
+	case c.Greeting():
 		return reply
 	case a.Refused != "":
 	case c.Observe != nil:
-		field, value = fieldObserve, a.Message
+		field, value = fieldObserved, a.Message
 	default:
-		field, value = fieldBind, a.Message
+		field, value = fieldBound, a.Message
 	}
 	return protowire.AppendBytes(protowire.AppendTag(reply, field, protowire.BytesType), value)
 }
