@@ -57,11 +57,8 @@ func (c *calls) observe(s *stream, e *flow.Effect) bool {
 		}
 	}
 	waiting := call{s, flow.EventObserved, e.Call}
-	if c.stream.takes(len(body)) {
-		c.stream.call.Observe, c.stream.call.Body = e.Observe, body
-		if c.stream.send(waiting, e.Observe.TimeoutMillis) {
-			return true
-		}
+	if c.stream.takes(len(body)) && c.stream.send(waiting, &wire.Call{Observe: e.Observe, Body: body}, e.Observe.TimeoutMillis) {
+		return true
 	}
 	c.message = wire.AppendObserveRequest(c.message[:0], e.Observe)
 	header := [2]string{wire.ObserveHeader, base64.RawURLEncoding.EncodeToString(c.message)}
@@ -73,11 +70,8 @@ func (c *calls) observe(s *stream, e *flow.Effect) bool {
 // come.
 func (c *calls) bind(s *stream, e *flow.Effect) bool {
 	waiting := call{s, flow.EventBound, e.Call}
-	if c.stream.takes(0) {
-		c.stream.call.Bind = e.Bind
-		if c.stream.send(waiting, e.Bind.TimeoutMillis) {
-			return true
-		}
+	if c.stream.takes(0) && c.stream.send(waiting, &wire.Call{Bind: e.Bind}, e.Bind.TimeoutMillis) {
+		return true
 	}
 	c.message = wire.AppendBindRequest(c.message[:0], e.Bind)
 	return c.make(waiting, c.binding, c.message, e.Bind.TimeoutMillis)

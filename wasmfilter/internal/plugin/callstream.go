@@ -37,8 +37,7 @@ type callStream struct {
 	opened  counter
 	lost    counter
 
-	call    wire.Call // being sent
-	message []byte    // likewise
+	message []byte // being sent
 }
 
 // promised is a call that has a reply coming, at the latest at some instant.
@@ -69,32 +68,29 @@ func (c *callStream) takes(body int) bool {
 	return c.greeted && !c.owing && body <= wire.MaxCallBody && len(c.open) < wire.MaxCalls
 }
 
-// send makes the call that was filled in, and reports whether a reply will come. The
-// stream belongs to the plugin, which is the effective context meanwhile.
-func (c *callStream) send(waiting call, timeoutMillis uint32) bool {
+// send makes a call, and reports whether a reply will come. The stream belongs to the
+// plugin, which is the effective context meanwhile.
+func (c *callStream) send(waiting call, m *wire.Call, timeoutMillis uint32) bool {
 	s := waiting.stream
 	if abi.SetEffectiveContext(s.plugin.id) != nil {
-		c.call = wire.Call{}
 		return false
 	}
-	number, sent := c.write()
+	sent := c.write(m)
 	if err := abi.SetEffectiveContext(s.id); err != nil {
 		logf(abi.LevelError, "stream context cannot be restored: %v", err)
 	}
 	if sent {
-		c.open[number] = promised{waiting, s.plugin.event.Now + core.Instant(timeoutMillis)}
+		c.open[m.Number] = promised{waiting, s.plugin.event.Now + core.Instant(timeoutMillis)}
 	}
 	return sent
 }
 
-// write sends the message that was filled in.
-func (c *callStream) write() (number uint32, sent bool) {
+// write numbers a call and sends it.
+func (c *callStream) write(m *wire.Call) (sent bool) {
 	c.last++
-	c.call.Number = c.last
-	c.message = wire.AppendCall(c.message[:0], &c.call)
-	c.call = wire.Call{}
-	err := abi.Send(c.token, c.message)
-	return c.last, err == nil
+	m.Number = c.last
+	c.message = wire.AppendCall(c.message[:0], m)
+	return abi.Send(c.token, c.message) == nil
 }
 
 // StreamMessage implements abi.Plugin: a reply on the call stream.

@@ -61,7 +61,7 @@ func (c *callStream) begin(now core.Instant) {
 		return
 	}
 	c.live, c.token, c.since, c.last = true, token, now, 0
-	if _, sent := c.write(); !sent {
+	if !c.write(&wire.Call{}) { // the greeting
 		c.drop(now, "the host sends nothing")
 	}
 }
